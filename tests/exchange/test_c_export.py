@@ -10,22 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jaxtyping import Float
 
 from typednn import Elementwise, ElementwiseGrad, GraphElementwise, Input
-from typednn.engines import EngineError, available, processor, using
+from typednn.engines import EngineError, available, blas, processor, using
 from typednn.errors import ArgumentError, DataError, NotInitialised
 from typednn.exchange import export_c
 from typednn.exchange.c import export, recording, source
 from typednn.graph import sigmoid
 from typednn.graph.tensor import AnyTensor
+from typednn.kernels.op import Engine, Op
+from typednn.kernels.pointwise import relu
 from typednn.layer import A
 from typednn.layers import (
     GELU,
+    LSTM,
     BatchNorm2d,
     Conv2d,
+    ConvTranspose2d,
     Dropout,
     Flatten,
     GlobalAvgPool2d,
@@ -37,7 +39,7 @@ from typednn.layers import (
     ReLU,
     Tanh,
 )
-from typednn.models import GPT2, BasicBlock, LeNet5, lenet5, lstm_classifier
+from typednn.models import GPT2, BasicBlock, LeNet5, lenet5
 
 RNG = np.random.default_rng
 AVX512 = processor.host().has(processor.AVX512)
@@ -144,6 +146,16 @@ def test_the_bits_of_python(name: str, tmp_path: Path, monkeypatch: pytest.Monke
         assert (folder / "lenet5.o").stat().st_size < 1_000_000
 
 
+@pytest.mark.parametrize("make", [lenet5, LeNet5])
+def test_a_convolution_takes_what_stands_around_it(make: Any) -> None:
+    """Zeros, activation and pooling; an affine map takes the activation: so two, three, and softmax."""
+    inputs = [RNG(seed).standard_normal((1, 28, 28, 1), np.float32) for seed in range(2)]
+    model = make(softmax=True, rng=RNG(0)) if make is lenet5 else make(rng=RNG(0))
+    calls = recording.record(model, inputs).calls
+    names = ["conv2d.forward", "conv2d.forward", "linear.rows", "linear.rows", "linear.rows", "softmax.forward"]
+    assert [call.plan.name for call in calls] == names
+
+
 def test_threads_leave_the_bits(tmp_path: Path) -> None:
     """And memory is used again: a batch of images needs less than all that lies between the layers."""
     model = lenet5(softmax=True, rng=RNG(0))
@@ -231,11 +243,37 @@ int main()
 # ------------------------------------------------------------------ what is refused
 
 
+def _doubled(x: Any) -> Any:
+    return relu.formulas[0].run(x + x)
+
+
+def _product(x: Any) -> Any:
+    y = np.empty_like(x)
+    blas.gemm(x, np.eye(x.shape[1], dtype=x.dtype), y)
+    return y
+
+
+def _over(x: Any) -> None:
+    relu.formulas[0].kernels[x.dtype].call(x, x)
+
+
+def _op(name: str, run: Any, writes: str = "") -> Op:
+    return Op(name, run, (Engine("halide", run, "x"),), 1, "", None, writes, ("x",))
+
+
+OPS = {
+    "partly": _op("doubled", _doubled),
+    "a product": _op("product", _product),
+    "over the input": _op("over", _over, "x"),
+}
+
+
 class OfNumPy(Elementwise[None]):
     """A layer that computes without ops, in one way or another."""
 
     def __init__(self, how: str) -> None:
         self.how = how
+        self.dropout = Dropout(0.5)
 
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         y: Any = x
@@ -245,6 +283,11 @@ class OfNumPy(Elementwise[None]):
             y += 1
         elif self.how == "a rounding":
             y *= np.nextafter(np.float32(1), np.float32(2))
+        elif self.how == "random":
+            y = self.dropout.train().forward(x)
+        elif self.how in OPS:
+            found = OPS[self.how].run(x)
+            y = x if found is None else found
         elif self.how == "a number":
             y = LeakyReLU(float(np.abs(np.asarray(x).flat[0]))).eval().forward(x)
         elif self.how == "a rare number" and float(np.max(np.asarray(x))) > 20:
@@ -275,12 +318,26 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: with_numpy("a number", Linear(20, 3)),
         "alone, got calls of kernels that depend on the numbers of the input",
     ),
+    "NumPy within an op": (
+        lambda: with_numpy("partly", Linear(20, 3)),
+        r"export_c: OfNumPy.*, layer \"1\": .*, got doubled partly by NumPy; export this",
+    ),
+    "random": (lambda: with_numpy("random"), "got dropout of random numbers; export this"),
+    "over the input": (
+        lambda: (Input(4) >> OfNumPy("over the input") >> Linear(4, 3)).init(RNG(0)),
+        "got over, which writes into the model or its input; export this",
+    ),
+    "a product": (lambda: with_numpy("a product"), "got product by OpenBLAS; export this"),
     "a rare number": (lambda: with_numpy("a rare number", Linear(20, 3)), "the same numbers in C, got a difference of"),
     "an op of NumPy": (
         lambda: Input(6, dtype=int) >> GPT2(11, n_positions=6, n_embd=8, n_layer=1, n_head=2, rng=RNG(0)),
-        r'LearnedPositions\(6, 8\), layer "0.wpe": .*, got learned_positions.forward by NumPy; export this',
+        r'Embedding\(11, 8\), layer "0.wte": .*, got embedding.forward by NumPy; export this',
     ),
-    "recurrent": (lambda: lstm_classifier(3, length=5, vocabulary=7, rng=RNG(0)), r'LSTM\(64, 128\), layer "1": '),
+    "partly": (
+        lambda: (Input(8, 8, 3) >> ConvTranspose2d(3, 4, 3)).init(RNG(0)),
+        r'ConvTranspose2d\(3, 4, 3\), layer "0": .*, got conv_transpose2d.forward partly by NumPy; export this',
+    ),
+    "recurrent": (lambda: (Input(5, 7) >> LSTM(7, 4)).init(RNG(0)), r'LSTM\(7, 4\), layer "0": '),
     "no arithmetic": (lambda: Input(2, 3) >> Flatten(), "export_c: .*, got .*reshape by NumPy; export this"),
     "two inputs": (
         lambda: MultiHeadAttention(4, 2, rng=RNG(0)),
@@ -319,35 +376,3 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match="export_c needs Halide"):
         export_c(model, tmp_path / "m")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
-# ------------------------------------------------------------------ memory
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(1, 400)), max_size=12))
-def test_what_is_needed_at_once_lies_apart(drawn: list[tuple[int, int, int]]) -> None:
-    uses = [recording.Written(first, first + more, [(1000, 1000 + size)]) for first, more, size in drawn]
-    offsets, total = recording.arena_of(uses)
-    assert total % recording.ALIGNMENT == 0
-    for place, (offset, use) in enumerate(zip(offsets, uses, strict=True)):
-        assert offset % recording.ALIGNMENT == 0
-        assert 0 <= offset <= total - use.size
-        for other, its in zip(offsets[:place], uses, strict=False):
-            at_once = use.first <= its.last and its.first <= use.last
-            assert not at_once or offset + use.size <= other or other + its.size <= offset
-
-
-def test_memory_is_used_again() -> None:
-    uses = [recording.Written(place, place + 1, [(0, 64)]) for place in range(9)]
-    assert recording.arena_of(uses)[1] == 2 * 64
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), min_size=1, max_size=9), st.integers(0, 38))
-def test_intervals(drawn: list[tuple[int, int]], at: int) -> None:
-    """Beside a set of bytes."""
-    written, flat = recording.Written(0, 0), set[int]()
-    for start, size in drawn:
-        written.add(start, start + size)
-        flat |= set(range(start, start + size))
-    assert written.has(at, at + 3) == ({at, at + 1, at + 2} <= flat)
-    assert (written.low, written.low + written.size) == (min(flat), max(flat) + 1)

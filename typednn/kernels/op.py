@@ -141,6 +141,10 @@ class Op:
         kernels = tuple(each.from_one() for each in self.engines if each.name not in ("blas", "winograd"))
         return _dispatching(self, self.signature, kernels)[0]
 
+    def chosen(self, *arguments: Any) -> Engine | None:
+        """The engine that covers them, of those that may run now."""
+        return (self.kernel if chosen_engine() == KERNELS else self.engine)(*arguments)
+
     def run_reference(self, *arguments: Any) -> Any:
         """The reference's result, written over the arguments that the op writes."""
         result = self.reference(*arguments)
@@ -154,7 +158,7 @@ class Op:
     def observed(self, *arguments: Any) -> Any:
         """Run the op and report the run to all observers."""
         began = perf_counter()
-        engine = (self.kernel if chosen_engine() == KERNELS else self.engine)(*arguments)
+        engine = self.chosen(*arguments)
         engine_arguments = arguments if engine is None or engine.plan is None else (engine.plan(*arguments), *arguments)
         running.ops += 1
         try:

@@ -46,7 +46,7 @@ from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, hl, kernel, nan, type_of
 from typednn.engines.cuda import on_gpu
 from typednn.engines.cuda_formula import CudaFormula
-from typednn.engines.dispatch import FLOAT32, FLOATS
+from typednn.engines.dispatch import FLOAT32, FLOATS, KERNELS, chosen_engine
 from typednn.engines.halide.toolchain import Argument
 from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PARALLEL_FROM_EXP, SMALL, scheduled
 from typednn.kernels.expressions import Expressions, decay, is_negative, sloped
@@ -211,7 +211,8 @@ tanh: Final = Pointwise(
         flops=8,
         uses_exp=True,
         least=PARALLEL_FROM_EXP + 1,
-        sizes=lambda x: x.dtype == FLOAT32,  # the float64 kernel calls the C library number by number
+        # the float64 kernel calls the C library number by number
+        sizes=lambda x: x.dtype == FLOAT32 or chosen_engine() == KERNELS,
     ),
     Formula(lambda xp, dy, y: sloped(xp, dy, 1 - y * y), arrays=2, flops=3),
     keeps="y",

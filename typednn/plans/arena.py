@@ -1,22 +1,18 @@
 """One piece of memory for arrays that are not all needed at once."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from typednn.engines.memory.pool import ALIGNMENT
 
 
-class Lasting(Protocol):
+@dataclass(slots=True)
+class Lasting:
     """What needs ``size`` bytes from the call ``first`` to the call ``last``."""
 
-    @property
-    def first(self) -> int: ...
-
-    @property
-    def last(self) -> int: ...
-
-    @property
-    def size(self) -> int: ...
+    size: int
+    first: int
+    last: int
 
 
 def arena_of(written: Sequence[Lasting]) -> tuple[list[int], int]:

@@ -1,14 +1,16 @@
 """An op's run as calls of compiled code: kernels and products of BLAS, each with where its arrays lie.
 
 `prepared` runs an op's engine once more and is told of each call. It then makes the same calls on memory full of NaN,
-and compares the results bit by bit: an engine that also computes by NumPy gives others, and is called as a whole.
+and compares the results bit by bit: an engine that also computes by NumPy gives others, and is called as a whole. Who
+knows that the model stays as it is, and what NumPy makes of it, may have that kept as constants.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast, final
@@ -69,12 +71,13 @@ class Native:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """The calls of an op's run. ``buffers``: the bytes of each piece of memory that they write; ``results``: where the
-    op's results lie, None for one that is None.
+    op's results lie, None for one that is None; ``constants``: what lies in buffers that they only read, by number.
     """
 
     calls: tuple[Native, ...]
     buffers: tuple[int, ...]
     results: tuple[At | None, ...]
+    constants: Mapping[int, Any]
 
 
 # What fills in an address: called with what it is the address of, and the container, the place in it, the offset.
@@ -180,8 +183,8 @@ def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
 # ------------------------------------------------------------------ preparing
 
 
-def prepared(ran: Ran, draw: tuple[int, int] | None) -> Prepared | None:
-    """The calls of this run; None where it is not compiled code alone."""
+def prepared(ran: Ran, draw: tuple[int, int] | None, constants: bool = False) -> Prepared | None:
+    """The calls of this run; None where it is not compiled code alone, apart from ``constants``, if these are taken."""
     engine = next((each for each in ran.op.engines if each.name == ran.engine), None)
     if engine is None and ran.op.engines:
         return None  # NumPy's
@@ -197,7 +200,7 @@ def prepared(ran: Ran, draw: tuple[int, int] | None) -> Prepared | None:
         calls = _with_words(calls, other.calls, draw)
         if calls is None:
             return None
-    found = Prepared(calls, run.buffers(), run.results)
+    found = Prepared(calls, run.buffers(), run.results, run.constants() if constants else {})
     expected = [arguments[place] for place in ran.op.writes] if ran.op.writes else arrays_of(ran.result)
     del run, arguments  # another result of this run would be much memory
     fresh = _copies(ran.op, ran.arguments)
@@ -207,9 +210,14 @@ def prepared(ran: Ran, draw: tuple[int, int] | None) -> Prepared | None:
     return found if agrees else None
 
 
-def _writes_argument(native: Native) -> bool:
+def _written(native: Native) -> list[At]:
+    """The arrays that a call writes."""
     written = native.arguments[-2:-1] if native.kernel is None else native.arguments[len(native.kernel.plan.inputs) :]
-    return any(isinstance(each, At) and each.argument for each in written)
+    return [each for each in written if isinstance(each, At)]
+
+
+def _writes_argument(native: Native) -> bool:
+    return any(each.argument for each in _written(native))
 
 
 def _copies(op: Op, arguments: Sequence[Any]) -> list[Any] | None:
@@ -305,6 +313,15 @@ class _Run:
         """The bytes of each."""
         return tuple(high - low for low, high in self.extents)
 
+    def constants(self) -> dict[int, Any]:
+        """What lies in those that no call writes."""
+        written = {each.number for native in self.calls or () for each in _written(native) if not each.argument}
+        return {
+            number: np.frombuffer(ctypes.string_at(low, high - low), _BYTES)
+            for number, (low, high) in enumerate(self.extents)
+            if number not in written
+        }
+
 
 def _with_words(
     calls: tuple[Native, ...], other: tuple[Native, ...] | None, draw: tuple[int, int]
@@ -337,8 +354,8 @@ def _agrees(
 ) -> bool:
     """Whether the calls give the ``expected`` results, or what the op writes, bit by bit."""
     buffers = [empty((size,), _BYTES) for size in found.buffers]
-    for each in buffers:
-        each.fill(_POISON)
+    for number, each in enumerate(buffers):
+        each[...] = found.constants.get(number, _POISON)
 
     def fill(at: At, container: Any, place: int, offset: int) -> None:
         container[place] = (arguments if at.argument else buffers)[at.number].ctypes.data + offset

@@ -18,7 +18,7 @@ from typednn.engines import empty
 from typednn.engines.halide import runtime
 from typednn.engines.halide.frames import failure
 from typednn.engines.memory.addresses import address
-from typednn.plans.arena import arena_of
+from typednn.plans.arena import Lasting, arena_of
 from typednn.plans.gradients import Template
 from typednn.plans.natives import At, Bound, arrays_of, bound, drawn_words, memory, owner, with_draw
 from typednn.plans.recording import Draw, Memory, Step, Unplannable, View
@@ -26,19 +26,6 @@ from typednn.plans.recording import Draw, Memory, Step, Unplannable, View
 HALVES = ("forward", "backward")
 _PLACES = ("input", "next_grad")
 _BYTES = np.dtype(np.uint8)
-
-
-@dataclass(slots=True)
-class _Lasting:
-    """A memory of the arena, and the first and the last step that use it."""
-
-    memory: Memory
-    first: int
-    last: int
-
-    @property
-    def size(self) -> int:
-        return self.memory.size
 
 
 @final
@@ -231,11 +218,11 @@ class Plan:
 
     def _lay_out(self, steps: Sequence[Step]) -> np.ndarray[Any, Any]:
         """The arena."""
-        lasting: dict[int, _Lasting] = {}
+        lasting: dict[int, Lasting] = {}
         for number, step in enumerate(steps):
             for each in (*_made(step), *step.buffers):
                 if id(each) not in self._changing:
-                    lasting.setdefault(id(each), _Lasting(each, number, number)).last = number
+                    lasting.setdefault(id(each), Lasting(each.size, number, number)).last = number
             for view in step.arguments:
                 if type(view) is View and id(view.memory) in lasting:
                     lasting[id(view.memory)].last = number
@@ -283,7 +270,7 @@ class Plan:
         first = len(half.calls)
         if step.native is not None:
             self._bind_native(step, half)
-        elif not _only_views(step):
+        elif not only_views(step):
             arguments: list[Any] = []
             for value in step.arguments:
                 self._argument(value, arguments)
@@ -373,7 +360,7 @@ def _made(step: Step) -> list[Memory]:
     return [*found.values()]
 
 
-def _only_views(step: Step) -> bool:
+def only_views(step: Step) -> bool:
     """Whether it computes nothing: its results are parts of its arguments."""
     return step.op is not None and not step.op.writes and not _made(step)
 

@@ -41,7 +41,7 @@ class Memory:
     """What arrays are views of: what is given (``place`` says as what), an array that is held, or what an op writes."""
 
     place: str = ""  # "input", "next_grad"; of others empty
-    held: Any = None  # an array of the model
+    held: Any = None  # an array of the model, or a constant
     size: int = 0  # bytes
 
 
@@ -99,8 +99,10 @@ class _Known:
 class Recorder:
     """What one forward, and then its backward, compute."""
 
-    def __init__(self, held: dict[int, Any]) -> None:
-        """``held``: the model's arrays, by their identity."""
+    def __init__(self, held: dict[int, Any], constants: bool = False) -> None:
+        """``held``: the model's arrays, by their identity; ``constants``: whether what NumPy computes within ops is the
+        same each time.
+        """
         self.steps: list[Step] = []
         self.draws: list[Draw] = []
         self._held: dict[int, list[tuple[Memory, int]]] = {}  # by what owns them, which may be one array
@@ -108,11 +110,12 @@ class Recorder:
             low, high = bounds(array)
             self._held.setdefault(id(owner(array)), []).append((Memory(held=array, size=high - low), low))
         self._known: dict[int, _Known] = {}
+        self._constants: bool = constants
         self._kept: list[Any] = []
         self._prepared: dict[Any, Prepared | None] = {}
         self._thread = threading.get_ident()
         self._preparing = False
-        self._why: str = ""
+        self.why: str = ""  # there is no plan; empty where there is one
 
     def given(self, array: Any, place: str) -> Any:
         """What the forward or the backward is given; a copy where that is a part of something that is known, as the
@@ -137,8 +140,8 @@ class Recorder:
                 yield
         finally:
             hooks.repeaters[:] = [each for each in hooks.repeaters if each != self._call]
-        if self._why:
-            raise Unplannable(self._why)
+        if self.why:
+            raise Unplannable(self.why)
 
     def view(self, array: Any) -> View | None:
         """Where ``array`` lies; None if nothing is known of it."""
@@ -162,7 +165,7 @@ class Recorder:
             self._kept.append(array)
 
     def _refuse(self, why: str) -> None:
-        self._why = self._why or why
+        self.why = self.why or why
 
     def _seen(self, value: Any, reader: str) -> Any:
         """``value`` as an argument of a step."""
@@ -181,7 +184,7 @@ class Recorder:
         return cast("Any", value)
 
     def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...], result: Any) -> None:
-        if threading.get_ident() != self._thread or self._why:
+        if threading.get_ident() != self._thread or self.why:
             return
         step = Step(tuple(self._seen(each, function.__name__) for each in arguments), repeated=function)
         if type(result) is tuple:
@@ -190,10 +193,10 @@ class Recorder:
         self.steps.append(step)
 
     def _ran(self, ran: Ran) -> None:
-        if threading.get_ident() != self._thread or self._why or self._preparing or running.ops:
+        if threading.get_ident() != self._thread or self.why or self._preparing or running.ops:
             return  # also of an op within another
         arguments = tuple(self._seen(each, ran.op.name) for each in ran.arguments)
-        if self._why:
+        if self.why:
             return
         draw = next((each for each in reversed(self.draws) if has_draw(ran.arguments, each.drawn)), None)
         results = () if ran.op.writes else arrays_of(ran.result)
@@ -205,7 +208,7 @@ class Recorder:
             native = self._prepare(ran, draw)
         finally:
             self._preparing = False
-        buffers = tuple(Memory(size=size) for size in native.buffers) if native is not None else ()
+        buffers = memories(native) if native is not None else ()
         placed = self._placed(ran, results, arguments, native, buffers)
         flops = ran.op.flops(*ran.arguments)
         self.steps.append(Step(arguments, placed, ran.op, ran.engine, native, buffers, draw, flops=flops))
@@ -248,7 +251,7 @@ class Recorder:
     def _prepare(self, ran: Ran, draw: Draw | None) -> Prepared | None:
         """What runs of the same kind have in common is prepared once."""
         if draw is not None:
-            return prepared(ran, draw.drawn)
+            return prepared(ran, draw.drawn, self._constants)
         owners: dict[int, Any] = {}
         key: list[Any] = [ran.op.name, ran.engine]
         for value in ran.arguments:
@@ -260,11 +263,19 @@ class Recorder:
                 key.append(value)
         try:
             known = tuple(key)
-            if known not in self._prepared:
-                self._prepared[known] = prepared(ran, None)
-            return self._prepared[known]
+            if known in self._prepared:
+                return self._prepared[known]
         except TypeError:  # an argument that can't be hashed
-            return prepared(ran, None)
+            return prepared(ran, None, self._constants)
+        found = prepared(ran, None, self._constants)
+        if found is None or not found.constants:  # which are those of other weights
+            self._prepared[known] = found
+        return found
+
+
+def memories(native: Prepared) -> tuple[Memory, ...]:
+    """Those of the buffers."""
+    return tuple(Memory(held=native.constants.get(number), size=size) for number, size in enumerate(native.buffers))
 
 
 def _place() -> str:

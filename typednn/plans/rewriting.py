@@ -27,7 +27,7 @@ from typednn.kernels.conv2d import Window
 from typednn.kernels.op import Op
 from typednn.plans.natives import arrays_of, prepared
 from typednn.plans.plan import needed
-from typednn.plans.recording import Memory, Step, View
+from typednn.plans.recording import Memory, Step, View, memories
 
 _TAKES_ACTIVATION = ("linear.forward", "conv2d.forward", "batch_norm.forward", "batch_norm.infer")
 _ACTIVATIONS = ("relu", "leaky_relu", "sigmoid", "tanh")
@@ -41,6 +41,7 @@ class Program:
     forward: list[Step]
     backward: list[Step]
     wanted: list[View]
+    constants: bool = False  # whether what NumPy computes within ops is the same each time
 
     def prune(self) -> None:
         """Leave out the steps that lead to nothing that is wanted."""
@@ -87,7 +88,8 @@ class Program:
 class _Trial:
     """Arrays in the places of views: the model's own, and random numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, constants: bool = False) -> None:
+        self.constants: bool = constants
         self._arrays: dict[Any, Any] = {}
         self._rng = np.random.default_rng(0)
 
@@ -129,13 +131,13 @@ def _made(op: Op, arguments: Sequence[Any], trial: _Trial, own: dict[int, Any]) 
     """The step of an op's run, and its results on the trial's arrays; None where it is no compiled code alone."""
     arrays = [own.get(place, trial.array(value)) for place, value in enumerate(arguments)]
     result = op.run(*arrays)  # loads the kernels
-    engine = op.engine(*arrays)
+    engine = op.chosen(*arrays)
     if engine is None:
         return None
-    native = prepared(Ran(op, engine.name, tuple(arrays), result, 0.0), None)
+    native = prepared(Ran(op, engine.name, tuple(arrays), result, 0.0), None, trial.constants)
     if native is None:
         return None
-    buffers = tuple(Memory(size=size) for size in native.buffers)
+    buffers = memories(native)
     views = [
         None if at is None or at.argument else View(buffers[at.number], at.offset, at.shape, at.strides, at.dtype)
         for at in native.results
@@ -181,7 +183,7 @@ def _merged(
     op = first.op
     assert op is not None
     assert second.op is not None
-    trial = _Trial()
+    trial = _Trial(program.constants)
     before = trial.run(first)
     after = trial.run(second, {0: before[0]})
     found = _made(op, _with(op, first, **changed), trial, {})

@@ -1,9 +1,9 @@
 """A forward as a list of calls of kernels, each with where its arguments lie.
 
-`record` runs the forward of a copy of the model twice, in eval, on the kernels alone and on two inputs, and is told of
-each call (`typednn.engines.halide.compiled.noting`). An array that a kernel reads is the input or a part of it, a part
-of what kernels wrote before, or else a constant. What is called a constant and differs between the two inputs was
-computed outside of kernels: an `ArgumentError` names the layer.
+`record` lets `typednn.plans` record the forward of a copy of the model twice, in eval, on the kernels alone and on two
+inputs, and rewrite its steps. An array that a kernel reads is the input or a part of it, a part of what kernels wrote
+before, or a constant: one of the model's arrays, or what an op makes of these by NumPy before it calls a kernel. Where
+something else computes, or a constant differs between the two inputs, an `ArgumentError` names the layer.
 
 The calls are those of these two inputs: whoever uses them compares their result with the model's on others.
 """
@@ -11,25 +11,28 @@ The calls are those of these two inputs: whoever uses them compares their result
 from __future__ import annotations
 
 import copy
+import ctypes
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from typing import Any, NoReturn, final
 
 import numpy as np
 
-from typednn.engines import observing, using
-from typednn.engines.counters import Ran
-from typednn.engines.halide.compiled import Kernel, noting
-from typednn.engines.halide.frames import Frame
+from typednn.engines import using
 from typednn.engines.halide.toolchain import Array, Plan
+from typednn.engines.memory.pool import ALIGNMENT
 from typednn.errors import ArgumentError, explain
+from typednn.module.chain import Parts
 from typednn.module.module import Module
-from typednn.plans.arena import arena_of
-from typednn.plans.natives import owner
+from typednn.plans import rewriting
+from typednn.plans.arena import Lasting, arena_of
+from typednn.plans.natives import At, bounds
+from typednn.plans.plan import only_views
+from typednn.plans.recording import Memory, Recorder, Step, Unplannable, View
 
-ALIGNMENT = 64  # bytes
 WHERE = "export_c"
 
 
@@ -70,113 +73,101 @@ class Program:
     weights: bytes
 
 
-@dataclass(slots=True)
-class Written:
-    """Memory that kernels write: the intervals written, and the first and last call that use it."""
-
-    first: int
-    last: int
-    intervals: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-
-    def add(self, start: int, stop: int) -> None:
-        merged: list[tuple[int, int]] = []
-        for low, high in sorted([*self.intervals, (start, stop)]):
-            if merged and low <= merged[-1][1]:
-                merged[-1] = merged[-1][0], max(high, merged[-1][1])
-            else:
-                merged.append((low, high))
-        self.intervals = merged
-
-    def has(self, start: int, stop: int) -> bool:
-        return any(low <= start and stop <= high for low, high in self.intervals)
-
-    @property
-    def low(self) -> int:
-        return self.intervals[0][0]
-
-    @property
-    def size(self) -> int:
-        return self.intervals[-1][1] - self.low
-
-
-@dataclass(slots=True)
-class _Constant:
-    array: np.ndarray[Any, Any]
-    layer: str
-    what: str
+def record(model: Module, inputs: Sequence[np.ndarray[Any, Any]]) -> Program:
+    """The forward of ``model``, for arrays of the shape and dtype of the two ``inputs``."""
+    with using("kernels"):
+        first, second = (_Recording(model, x) for x in inputs)
+        first.compare(second)
+        rewriting.rewritten(first.steps)
+    return first.program()
 
 
 @final
-class _Recorder:
-    """One forward, call by call. It holds every array that it sees, so that no address is used twice."""
+class _Recording:
+    """The steps of one forward, and the layer of each."""
 
     def __init__(self, model: Module, x: np.ndarray[Any, Any]) -> None:
-        self.x: np.ndarray[Any, Any] = x
-        # of each call: the plan, and of each argument its extents, dtype and address, or of a number its bits
-        self.calls: list[tuple[Plan, list[tuple[Place, tuple[int, ...], np.dtype[Any], int] | int]]] = []
-        self.written: dict[int, Written] = {}  # by the identity of the array that owns the memory
-        self.constants: dict[tuple[int, int], _Constant] = {}  # by address and bytes
-        self.layers: list[str] = [model.label()]  # those that are being called
-        self._numpys: dict[int, tuple[str, str]] = {}  # by the owner of a result: the op that NumPy computed, and where
-        self._held: list[Any] = [x]
+        self._model: str = model.label()
+        self._layers: dict[int, str] = {}  # by the identity of the recorded steps
+        self._unplannable: str = ""  # the layer in which the recorder gave up
+        other: Any = copy.copy(model)  # on the same arrays
+        held: dict[int, Any] = {}
+        for path, layer in other.named_modules():
+            if isinstance(layer, Parts):
+                layer.fused = False
+            own = [cell.array for cell in layer.__typednn_storage__.cells.values()]
+            held |= {id(each): each for each in own if type(each) is np.ndarray}
+            if path and not layer.foreign:
+                name = f'{layer.label()}, layer "{path}"'
+                vars(layer)["forward"] = partial(self._called, name, layer.__class__.forward, layer)
+        other.eval()
+        self._recorder: Recorder = Recorder(held, constants=True)
+        other.forward(x)  # so that there are all kernels
+        x = self._recorder.given(x, "input")
+        try:
+            with self._recorder.told():
+                y = other.forward(x)
+        except Unplannable as error:
+            self.refuse(f"arithmetic outside of kernels: {error}", self._unplannable)
+        self._input: Buffer = Buffer(Place.INPUT, 0, x.shape, x.dtype)
+        self.steps: rewriting.Program = rewriting.Program(self._recorder.steps, [], [self._output(y)], constants=True)
+        self.steps.prune()
+        for step in self.steps.forward:
+            self._check(step)
 
-    def note(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
-        """A kernel is about to be called."""
-        plan, number = kernel.plan, len(self.calls)
-        noted: list[tuple[Place, tuple[int, ...], np.dtype[Any], int] | int] = []
-        extents = Frame(plan).check(arguments)
-        declared = (*plan.inputs, *plan.outputs)
-        for place, (value, argument, shape) in enumerate(zip(arguments, declared, extents, strict=True)):
-            if isinstance(argument, Array):
-                wrote = place >= len(plan.inputs)
-                noted.append((self._place(value, number, wrote), shape, value.dtype, value.ctypes.data))
-            else:
-                noted.append(_bits(value, argument.dtype))
-        self.calls.append((plan, noted))
+    def _called(self, name: str, function: Callable[..., Any], layer: Any, *inputs: Any) -> Any:
+        """What stands in for ``layer.forward`` in the copy."""
+        before = len(self._recorder.steps)
+        try:
+            return function(layer, *inputs)
+        finally:
+            for step in self._recorder.steps[before:]:
+                self._layers.setdefault(id(step), name)  # that of the innermost layer
+            if self._recorder.why:
+                self._unplannable = self._unplannable or name
 
-    def _place(self, array: np.ndarray[Any, Any], call: int, wrote: bool) -> Place:
-        has = owner(array)
-        self._held.append(array)
-        start, stop = array.ctypes.data, array.ctypes.data + array.nbytes
-        if has is self.x:
-            return Place.INPUT
-        if wrote:
-            self.written.setdefault(id(has), Written(call, call)).add(start, stop)
-        elif id(has) not in self.written:
-            what, layer = self._numpys.get(id(has), ("arithmetic outside of kernels", self.layers[-1]))
-            self.constants.setdefault((start, array.nbytes), _Constant(array, layer, what))
-            return Place.WEIGHTS
-        elif not self.written[id(has)].has(start, stop):
-            self.refuse("an array of which NumPy wrote a part")
-        self.written[id(has)].last = call
-        return Place.ARENA
-
-    def observe(self, ran: Ran) -> None:
-        """An op was computed."""
-        given: Any = ran.result
-        results: list[Any] = [*given] if type(given) is tuple else [given]
-        for result in results:
-            if type(result) is np.ndarray:
-                self._held.append(result)
-                if ran.engine == "reference":
-                    self._numpys.setdefault(id(owner(result)), (f"{ran.op.name} by NumPy", self.layers[-1]))
-
-    def output(self, y: Any) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
-        """Where the result lies: its address, shape and dtype."""
+    def _output(self, y: Any) -> View:
+        """Where the result lies."""
         if type(y) is not np.ndarray:
             self.refuse(f"an output that is a {type(y).__name__}")
-        written = self.written.get(id(owner(y)))
-        if written is None or not y.flags.c_contiguous or not written.has(y.ctypes.data, y.ctypes.data + y.nbytes):
-            what, layer = self._numpys.get(id(owner(y)), ("an output that no kernel wrote", self.layers[-1]))
-            self.refuse(what, layer)
-        written.last = len(self.calls)
-        return y.ctypes.data, y.shape, y.dtype
+        view = self._recorder.view(y)
+        if view is None or not y.flags.c_contiguous:
+            self.refuse("an output that no kernel wrote")
+        if view.memory.held is not None or view.memory.place:
+            for step in reversed(self._recorder.steps):
+                if step.op is not None and view in step.results:
+                    self.refuse(f"{step.op.name} by NumPy", self._layers.get(id(step), ""))
+            self.refuse("an output that no kernel wrote")
+        return view
+
+    def _check(self, step: Step) -> None:
+        """Refuse what is no call of a kernel."""
+        if step.op is None or only_views(step):
+            return
+        layer = self._layers.get(id(step), "")
+        if step.native is None:
+            by = "by NumPy" if step.engine == "reference" else "partly by NumPy"
+            self.refuse(f"{step.op.name} {by}", layer)
+        if step.draw is not None:
+            self.refuse(f"{step.op.name} of random numbers", layer)
+        if any(native.kernel is None for native in step.native.calls):
+            self.refuse(f"{step.op.name} by OpenBLAS", layer)
+        if any(memory.held is not None or memory.place for memory in step.writes):
+            self.refuse(f"{step.op.name}, which writes into the model or its input", layer)
+
+    def compare(self, other: _Recording) -> None:
+        """Refuse what is not the same for two inputs."""
+        for mine, its in zip(self.steps.forward, other.steps.forward, strict=False):
+            if mine.op is not None and mine.op is its.op and _constants(mine) != _constants(its):
+                self.refuse(f"{mine.op.name} partly by NumPy", self._layers.get(id(mine), ""))
+        if self.program() != other.program():
+            self.refuse("calls of kernels that depend on the numbers of the input")
 
     def refuse(self, what: str, layer: str = "") -> NoReturn:
         """The error for what is no call of a kernel."""
         raise ArgumentError(
             explain(
-                f"{WHERE}: {layer or self.layers[-1]}",
+                f"{WHERE}: {layer or self._model}",
                 "must be computed by compiled kernels alone",
                 what,
                 "export this model to ONNX, or use layers that run on kernels: `typednn docs exchange` lists them",
@@ -184,93 +175,64 @@ class _Recorder:
             "model",
         )
 
+    # ------------------------------------------------------------------ where everything lies
 
-def _bits(value: Any, dtype: str) -> int:
-    number = np.array(value, dtype)
-    return int.from_bytes(number.tobytes(), "little")
+    def program(self) -> Program:
+        """The calls of the steps as they are now."""
+        weights = bytearray()
+        constants: dict[int, int] = {}  # offsets, by the identity of their memories
+        lasting: dict[int, Lasting] = {}
+        calls = [call for step in self.steps.forward for call in _calls(step)]
+        (output,) = self.steps.wanted
+        for number, (_, arguments) in enumerate(calls):
+            for memory in [each.memory for each in arguments if isinstance(each, View)]:
+                place, key = _place(memory), id(memory)
+                if place is Place.ARENA:
+                    lasting.setdefault(key, Lasting(memory.size, number, number)).last = number
+                elif place is Place.WEIGHTS and key not in constants:
+                    constants[key] = len(weights)
+                    weights += ctypes.string_at(bounds(memory.held)[0], memory.size)
+                    weights += bytes(-len(weights) % ALIGNMENT)
+        lasting[id(output.memory)].last = len(calls)
+        offsets, arena = arena_of([*lasting.values()])
+        starts = constants | dict(zip(lasting, offsets, strict=True))
 
+        def buffer(view: View) -> Buffer:
+            offset = starts.get(id(view.memory), 0) + view.offset
+            return Buffer(_place(view.memory), offset, view.shape, view.dtype)
 
-def record(model: Module, inputs: Sequence[np.ndarray[Any, Any]]) -> Program:
-    """The forward of ``model``, for arrays of the shape and dtype of the two ``inputs``."""
-    first, second = (_recorded(model, x) for x in inputs)
-    (one, y), (other, _) = first, second
-    places = [list(each.constants) for each in (one, other)]
-    if [_likeness(each) for each in one.calls] != [_likeness(each) for each in other.calls] or len(places[0]) != len(
-        places[1]
-    ):
-        one.refuse("calls of kernels that depend on the numbers of the input", model.label())
-    for mine, its in zip(one.constants.values(), other.constants.values(), strict=True):
-        if mine.array is not its.array and mine.array.tobytes() != its.array.tobytes():
-            one.refuse(mine.what, mine.layer)
-    return _program(one, y)
-
-
-def _recorded(model: Module, x: np.ndarray[Any, Any]) -> tuple[_Recorder, tuple[int, tuple[int, ...], np.dtype[Any]]]:
-    """The calls for ``x``, which must own its memory, and where the result lies."""
-    recorder = _Recorder(model, x)
-    other: Any = copy.copy(model)  # on the same arrays
-    for path, layer in other.named_modules():
-        if path and not layer.foreign:
-            name = f'{layer.label()}, layer "{path}"'
-            vars(layer)["forward"] = partial(_called, recorder.layers, name, layer.__class__.forward, layer)
-    other.eval()
-    with using("kernels"):
-        other.forward(x)  # so that there are all kernels
-        with noting(recorder.note), observing(recorder.observe):
-            y = other.forward(x)
-    return recorder, recorder.output(y)
+        made = tuple(
+            Call(plan, tuple(buffer(each) if isinstance(each, View) else each for each in arguments))
+            for plan, arguments in calls
+        )
+        return Program(made, self._input, buffer(output), arena, bytes(weights))
 
 
-def _called(layers: list[str], name: str, function: Callable[..., Any], layer: Any, *inputs: Any) -> Any:
-    """What stands in for ``layer.forward`` in the copy."""
-    layers.append(name)
-    try:
-        return function(layer, *inputs)
-    finally:
-        layers.pop()
+def _place(memory: Memory) -> Place:
+    return Place.WEIGHTS if memory.held is not None else Place.INPUT if memory.place else Place.ARENA
 
 
-def _likeness(call: tuple[Plan, list[Any]]) -> tuple[Any, ...]:
-    """What a call has in common with that of another input: all but addresses."""
-    plan, arguments = call
-    return plan, *(each if isinstance(each, int) else each[:3] for each in arguments)
+def _constants(step: Step) -> list[bytes]:
+    return [] if step.native is None else [each.tobytes() for each in step.native.constants.values()]
 
 
-# ------------------------------------------------------------------ where everything lies
-
-
-def _program(recorder: _Recorder, result: tuple[int, tuple[int, ...], np.dtype[Any]]) -> Program:
-    weights = bytearray()
-    constants: dict[tuple[int, int], int] = {}
-    for key, constant in recorder.constants.items():
-        constants[key] = len(weights)
-        weights += constant.array.tobytes()
-        weights += bytes(-len(weights) % ALIGNMENT)
-    offsets, arena = arena_of([*recorder.written.values()])
-    starts = sorted(
-        (each.low, each.size, offset) for each, offset in zip(recorder.written.values(), offsets, strict=True)
-    )
-
-    def buffer(place: Place, extents: tuple[int, ...], dtype: np.dtype[Any], address: int) -> Buffer:
-        if place is Place.INPUT:
-            offset = address - recorder.x.ctypes.data
-        elif place is Place.WEIGHTS:
-            offset = constants[address, int(np.prod(extents)) * dtype.itemsize]
-        else:
-            low, _, start = next(each for each in starts if each[0] <= address < each[0] + each[1])
-            offset = start + address - low
-        return Buffer(place, offset, extents, dtype)
-
-    calls = tuple(
-        Call(plan, tuple(each if isinstance(each, int) else buffer(*each) for each in arguments))
-        for plan, arguments in recorder.calls
-    )
-    address, shape, dtype = result
-    x = recorder.x
-    return Program(
-        calls,
-        Buffer(Place.INPUT, 0, x.shape, x.dtype),
-        buffer(Place.ARENA, shape, dtype, address),
-        arena,
-        bytes(weights),
-    )
+def _calls(step: Step) -> list[tuple[Plan, list[View | int]]]:
+    """The kernels that a step calls, each with its arguments: arrays as the kernel sees them, and of numbers their
+    bits.
+    """
+    found: list[tuple[Plan, list[View | int]]] = []
+    for native in () if step.native is None else step.native.calls:
+        assert native.kernel is not None  # others are refused
+        plan = native.kernel.plan
+        arguments: list[View | int] = []
+        for value, own in zip(native.arguments, (*plan.inputs, *plan.outputs), strict=True):
+            if not isinstance(value, At):
+                arguments.append(int.from_bytes(np.array(value, own.dtype).tobytes(), "little"))
+                continue
+            extents = (math.prod(value.shape),) if isinstance(own, Array) and own.flat else value.shape
+            whole = step.arguments[value.number] if value.argument else None
+            memory = step.buffers[value.number] if whole is None else whole.memory
+            offset = value.offset if whole is None else whole.offset + value.offset
+            arguments.append(View(memory, offset, extents, value.strides, value.dtype))
+        found.append((plan, arguments))
+    return found

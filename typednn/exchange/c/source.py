@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 
 from typednn.engines.halide.toolchain import Plan
-from typednn.exchange.c.recording import ALIGNMENT, Buffer, Program
+from typednn.engines.memory.pool import ALIGNMENT
+from typednn.exchange.c.recording import Buffer, Program
 from typednn.version import __version__
 
 # How C calls a dtype, and Halide: the code of its kind, its bits.
