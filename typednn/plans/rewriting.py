@@ -22,6 +22,7 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.engines.counters import Ran
+from typednn.engines.halide.rehearsal import expected, expecting, progress_line, rehearsing
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
 from typednn.kernels.op import Op
@@ -63,6 +64,11 @@ class Program:
     def is_wanted(self, memory: Memory) -> bool:
         """Whether it is an output."""
         return any(view.memory is memory for view in self.wanted)
+
+    def copy(self) -> Program:
+        """The same, to be changed by itself."""
+        forward, backward = ([replace(step) for step in half] for half in (self.forward, self.backward))
+        return Program(forward, backward, [*self.wanted], self.constants)
 
     def put(self, changes: Sequence[tuple[Step, Step | None]]) -> None:
         """Other steps in the places of some, or none; what read the old ones' results reads the new ones'."""
@@ -118,9 +124,17 @@ class _Trial:
 
 
 def rewritten(program: Program) -> int:
-    """Change ``program`` by every rule that keeps the bits; the number of changes."""
+    """Change ``program`` by every rule that keeps the bits; the number of changes. Kernels that it may need are
+    compiled together.
+    """
+    outer = expected()
+    with expecting(lambda: _applied(program.copy()), progress_line if outer is None else outer[1]):
+        return _applied(program)
+
+
+def _applied(program: Program) -> int:
     count = 0
-    for rule in (_dead_input, _zeros, _activation, _pooling):
+    for rule in (_zeros, _activation, _pooling, _dead_input):
         for step in program.steps:
             if step.op is not None and any(step is each for each in program.steps):
                 count += rule(program, step)
@@ -134,6 +148,13 @@ def _made(op: Op, arguments: Sequence[Any], trial: _Trial, own: dict[int, Any]) 
     engine = op.chosen(*arrays)
     if engine is None:
         return None
+    if rehearsing():
+        results = arrays_of(result)
+        views = [
+            None if each is None else View(Memory(size=each.nbytes), 0, each.shape, each.strides, each.dtype)
+            for each in results
+        ]
+        return Step(tuple(arguments), tuple(views), op, engine.name), results
     native = prepared(Ran(op, engine.name, tuple(arrays), result, 0.0), None, trial.constants)
     if native is None:
         return None
@@ -152,7 +173,7 @@ def _with(op: Op, step: Step, **changed: Any) -> list[Any]:
 
 
 def _same(one: Sequence[Any], two: Sequence[Any]) -> bool:
-    return all(
+    return rehearsing() or all(
         (a is None and b is None) or (a is not None and b is not None and a.tobytes() == b.tobytes())
         for a, b in zip(one, two, strict=True)
     )
@@ -332,6 +353,11 @@ def _pooling(program: Program, step: Step) -> int:
     return _merged(program, step, second, changed, back, [view.memory])
 
 
+def _is_read(program: Program, view: View) -> bool:
+    """Whether an array is an output, or an argument of a step."""
+    return program.is_wanted(view.memory) or bool(program.users(view.memory))
+
+
 def _zeros(program: Program, step: Step) -> int:
     """Zeros around images that a convolution alone reads, and whose own derivative nobody reads."""
     op = step.op
@@ -352,12 +378,16 @@ def _zeros(program: Program, step: Step) -> int:
         place = user.op.names.index("x")
         window: Window = user.arguments[user.op.names.index("window")]
         around: Any = tuple(sum(sides) for sides in zip(step.arguments[1], window.padding, strict=True))
-        arguments = _with(user.op, user, x=step.arguments[0], window=window._replace(padding=around))
-        found = _made(user.op, arguments, trial, {})
-        reads_input = user.op.name == "conv2d.backward" and user.results[0] is not None
-        if user.arguments[place] != view or reads_input or found is None:
+        changed = {"x": step.arguments[0], "window": window._replace(padding=around), "wants_input": False}
+        first = 0
+        if user.op.name == "conv2d.backward":
+            first, view_of_input = 1, user.results[0]
+            if view_of_input is not None and _is_read(program, view_of_input):
+                return 0
+        found = _made(user.op, _with(user.op, user, **changed), trial, {})
+        if user.arguments[place] != view or found is None:
             return 0
-        if not _same(found[1], trial.run(user, {place: padded})):
+        if not _same(found[1][first:], trial.run(user, {place: padded})[first:]):
             return 0
         changes.append((user, found[0]))
     program.put(changes)
@@ -376,7 +406,7 @@ def _dead_input(program: Program, step: Step) -> int:
     if "wants_input" not in op.names or step.arguments[op.names.index("wants_input")] is not True:
         return 0
     view = step.results[0]
-    if view is None or program.is_wanted(view.memory) or program.users(view.memory):
+    if view is None or _is_read(program, view):
         return 0
     trial = _Trial()
     before = trial.run(step)

@@ -25,7 +25,6 @@ from typednn.engines import using
 from typednn.engines.halide.toolchain import Array, Plan
 from typednn.engines.memory.pool import ALIGNMENT
 from typednn.errors import ArgumentError, explain
-from typednn.module.chain import Parts
 from typednn.module.module import Module
 from typednn.plans import rewriting
 from typednn.plans.arena import Lasting, arena_of
@@ -93,8 +92,6 @@ class _Recording:
         other: Any = copy.copy(model)  # on the same arrays
         held: dict[int, Any] = {}
         for path, layer in other.named_modules():
-            if isinstance(layer, Parts):
-                layer.fused = False
             own = [cell.array for cell in layer.__typednn_storage__.cells.values()]
             held |= {id(each): each for each in own if type(each) is np.ndarray}
             if path and not layer.foreign:

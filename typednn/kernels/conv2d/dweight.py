@@ -324,29 +324,13 @@ def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geo
         geometry = geometry._replace(window=geometry.window._replace(pooling=_BY_TWO))
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
     taps, lanes = geometry.kernel_size[1], cpu.lanes
-    in_windows = derivative.geometry.pool == pool  # else dz is known at every pixel
     (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
     several = divisor(taps, cpu.registers // 2)
     block = divisor(channels, max(cpu.registers * 3 // 4 // several, 1))
-    c, r, k, l, n, p, i, y, o, q, f = (hl.Var(name) for name in "crklnpiyoqf")  # noqa: E741
-    ko, down, wide = hl.Var("ko"), hl.Var("down"), round_up(width, lanes)
-    image = planes(cpu, x, geometry, wide)
-    vjp, lane, spread, tile, parts, over_parts, dweight = (
-        hl.Func(name) for name in ("vjp", "lane", "spread", "tile", "parts", "sums", "dweight")
-    )
-    column = hl.min(i, width - 1) if width % lanes else i
-    vjp[f, y, n] = derivative.vjp(f % channels, f / channels, y, n)
-
-    def in_row(dz: hl.Expr) -> hl.Expr:
-        return hl.select(i < width, dz, 0) if width % lanes else dz
-
-    if in_windows:
-        of_window = in_row(vjp[column * channels + c, y, n])
-        lane[i, c, y, n] = hl.Tuple([of_window, derivative.winner(c, column, y, n)])
-        dy = lane[i, c, y, n]
-        spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
-    else:
-        spread[i, q, down, c, y, n] = in_row(vjp[(column * pool + q) * channels + c, y * pool + down, n])
+    c, r, k, l, n, p, i, o, ko = (hl.Var(name) for name in ("c", "r", "k", "l", "n", "p", "i", "o", "ko"))  # noqa: E741
+    wide = round_up(width, lanes)
+    image, (spread, schedule_spread) = planes(cpu, x, geometry, wide), _spread(cpu, derivative, geometry, wide)
+    tile, parts, over_parts, dweight = (hl.Func(name) for name in ("tile", "parts", "sums", "dweight"))
 
     def product(
         i: hl.Expr,
@@ -397,18 +381,47 @@ def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geo
     )
     if overhangs:
         tile.update(1).reorder(i, c, k, end.x, end.y, end.z).vectorize(i, lanes).unroll(c).unroll(k).unroll(end.x)
-    spread.compute_at(parts, of_part.x).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes).unroll(
-        q
-    ).unroll(down)
-    store(spread, wide * pool**2 * channels * height)
-    if in_windows:
-        lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for all parts of a window
-    if derivative.activation != IDENTITY:
-        row = derivative.geometry.out()[1] * channels
-        store(vjp.compute_at(spread, y), row * (1 if in_windows else pool))
-        vjp.vectorize(f, min(lanes, power(row)), hl.TailStrategy.ShiftInwards)
+    schedule_spread(parts, of_part.x)
     image.compute_at(parts, of_part.x)
     return dweight
+
+
+def _spread(
+    cpu: Cpu, derivative: Derivative, geometry: Geometry, wide: int
+) -> tuple[hl.Func, Callable[[hl.Func, hl.RVar], None]]:
+    """dz at pixel (q, down) of window i of a row of ``wide`` windows, spread[i, q, down, c, y, n], and what schedules
+    it within another.
+    """
+    (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
+    in_windows = derivative.geometry.pool == pool  # else dz is known at every pixel
+    i, q, down, c, y, n, f = (hl.Var(name) for name in ("i", "q", "down", "c", "y", "n", "f"))
+    vjp, lane, spread = (hl.Func(name) for name in ("vjp", "lane", "spread"))
+    column = hl.min(i, width - 1) if width % lanes else i
+    vjp[f, y, n] = derivative.vjp(f % channels, f / channels, y, n)
+
+    def in_row(dz: hl.Expr) -> hl.Expr:
+        return hl.select(i < width, dz, 0) if width % lanes else dz
+
+    if in_windows:
+        of_window = in_row(vjp[column * channels + c, y, n])
+        lane[i, c, y, n] = hl.Tuple([of_window, derivative.winner(c, column, y, n)])
+        dy = lane[i, c, y, n]
+        spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
+    else:
+        spread[i, q, down, c, y, n] = in_row(vjp[(column * pool + q) * channels + c, y * pool + down, n])
+
+    def schedule(within: hl.Func, at: hl.RVar) -> None:
+        spread.compute_at(within, at).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes)
+        spread.unroll(q).unroll(down)
+        store(spread, wide * pool**2 * channels * height)
+        if in_windows:
+            lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for a whole window
+        if derivative.activation != IDENTITY:
+            row = derivative.geometry.out()[1] * channels
+            store(vjp.compute_at(spread, y), row * (1 if in_windows else pool))
+            vjp.vectorize(f, min(lanes, power(row)), hl.TailStrategy.ShiftInwards)
+
+    return spread, schedule
 
 
 def _by_two(cpu: Cpu, geometry: Geometry) -> bool:
