@@ -130,24 +130,6 @@ def _is_further_input(hint: Any) -> bool:
     )
 
 
-def take_part(modules: Sequence[Node]) -> bool:
-    """Whether ``modules`` are in training; then they take part in the outermost forward without a call of their own.
-
-    What an earlier call of theirs kept is dropped.
-    """
-    for module in modules:
-        if not module.training:
-            return False
-    token = _outer.running[0]
-    for module in modules:
-        state = module.__typednn_calls__
-        if state.token is token:
-            raise _reused(module)
-        state.token = token
-        state.drop()
-    return True
-
-
 def _reused(module: Node) -> LayerReused:
     rule, got = "a layer holds one forward, for one backward", "a second call within one outer forward"
     cure = "use a second instance, or layer.shared() to share its parameters"
