@@ -274,3 +274,24 @@ def test_a_whole_step() -> None:
             assert_bits(model.state_dict()[name], array, name)
     assert model.training
     assert step.compiled.why_not() == ""
+
+
+@pytest.mark.parametrize("change", ["assigned", "tied", "frozen"])
+def test_a_model_that_changes_before_its_update(change: str) -> None:
+    """A plan knows which derivative is which parameter's; where the model is another by now, the gradient is read, and
+    the next forward is another's too.
+    """
+    models = [small(), small()]
+    learners: list[Any] = [typednn.compile(models[0]), models[1]]
+    for step in range(9):
+        grads = [learner.backward(np.sin(learner.forward(numbers(5, 4, seed=step)))) for learner in learners]
+        for model, grad in zip(models, grads, strict=True):
+            if step == 5 and change == "assigned":
+                model[0].weight = model[0].weight * np.float32(2)
+            elif step == 5 and change == "tied":
+                model[0].tie(Linear(4, 6, rng=rng(3)), weight="weight")
+            elif step == 5:
+                model.freeze(1)
+            model.update(SGD(0.1), grad)
+        for name, array in models[1].state_dict().items():
+            assert_bits(models[0].state_dict()[name], array, name)

@@ -52,9 +52,11 @@ class Gradient:
     uses, under the name of the first. The parts hold the derivative of each use.
     """
 
-    __slots__ = ("_later", "_shared")
+    __slots__ = ("_later", "_shared", "_uses")
     _later: Callable[[], Any]  # of a `deferred` gradient
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
+    # `Node.uses` of a module, where a plan knows them; None where they may be others by now
+    _uses: Callable[[Any], Any] | None
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
     __relations__: ClassVar[tuple[str, ...]] = ()

@@ -313,8 +313,10 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
     """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is
     hand-written.
     """
+    of_plan = getattr(grad, "_uses", None)
+    known = None if of_plan is None or switch.mode == "full" else of_plan(module)
     try:
-        uses, by_hand = module.uses(grad)
+        uses, by_hand = module.uses(grad) if known is None else known
     except TypednnError as error:
         locate(error, module)
         raise
@@ -325,7 +327,7 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
             check_optimizer(where, module, optimizer)
             judge(where, module, ["optimizer"], [Optimizer], [optimizer])
             _optimizers.add(kind)
-        for path, cell, derivative, _ in uses:
+        for path, cell, derivative, _ in uses if known is None else ():
             _hold(module, path, cell.array, derivative)
     if _running.accepts is not None:
         _ask(module, grad, uses, by_hand)

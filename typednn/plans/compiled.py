@@ -258,7 +258,8 @@ class Compiled(Generic[In, Out, G]):
                 grad = self._module.backward(next_grad)
                 if self.keep == "inputs":
                     read_inputs(grad)
-            template = Template(grad, recorder.view, self.keep)
+            assert planned.state is not None
+            template = Template(grad, recorder.view, self.keep, self._module, planned.state)
             planned.plan = self._plan(planned, recorder, split, output, template)
         except Unplannable as error:
             self._refuse(planned, str(error))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, TypeAlias, cast, final
 
 import numpy as np
 
-from typednn.errors import StateError, explain
+from typednn.errors import StateError, TypednnError, explain
 from typednn.module.gradients import ElementwiseGrad, Gradient
+from typednn.module.state import Cell
+from typednn.module.tree import Node, Use
 from typednn.plans.recording import Unplannable, View
+from typednn.plans.state import State
 
 Keep: TypeAlias = Literal["parameters", "inputs"]
 _Make = Callable[[Sequence[Any]], Any]
@@ -20,23 +25,42 @@ _Make = Callable[[Sequence[Any]], Any]
 class Template:
     """The classes of a gradient, and where the arrays of its fields lie (``leaves``)."""
 
-    def __init__(self, grad: Any, view: Callable[[Any], View | None], keep: Keep) -> None:
+    def __init__(self, grad: Any, view: Callable[[Any], View | None], keep: Keep, module: Node, state: State) -> None:
+        """``state``: of the ``module``, which the uses of its parameters are known as long as."""
         self.leaves: list[View] = []
         self._view: Callable[[Any], View | None] = view
         self._keep: Keep = keep
+        self._places: dict[int, int] = {}  # of arrays of ``grad`` among the leaves
         self._make: _Make = self._maker(grad)
-        del self._view  # of a recorder, which keeps arrays
+        self._module: Node = module
+        self._state: State = state
+        self._uses: list[tuple[str, Cell, int, Node]] = []
+        if isinstance(grad, Gradient):
+            with suppress(TypednnError, KeyError):  # it lacks a part, of which an update tells, or makes new arrays
+                uses, self._by_hand = module.uses(grad)
+                self._uses = [(path, cell, self._places[id(array)], holder) for path, cell, array, holder in uses]
+        del self._view, self._places  # of a recorder, which keeps arrays
 
     def made(self, array: Callable[[View], Any]) -> Any:
         """The gradient with the arrays of now."""
-        return self._make([array(view) for view in self.leaves])
+        arrays = [array(view) for view in self.leaves]
+        gradient = self._make(arrays)
+        if self._uses:
+            object.__setattr__(gradient, "_uses", partial(self._used, arrays))
+        return gradient
+
+    def _used(self, arrays: Sequence[Any], module: Node) -> tuple[list[Use], bool] | None:
+        """`Node.uses` of a gradient, without a walk; None of another module, or where the module has changed."""
+        if module is not self._module or not self._state.holds():
+            return None
+        return [(path, cell, arrays[place], holder) for path, cell, place, holder in self._uses], self._by_hand
 
     def _maker(self, value: Any) -> _Make:
         if isinstance(value, np.ndarray):
             view = self._view(value)
             if view is None:
                 raise Unplannable("a derivative is an array that no op computed")
-            place = len(self.leaves)
+            place = self._places[id(cast("object", value))] = len(self.leaves)
             self.leaves.append(view)
             return lambda arrays: arrays[place]
         if isinstance(value, tuple | list):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, final
 
 import numpy as np
@@ -90,6 +91,12 @@ class Program:
         self.wanted = [there(view) for view in self.wanted]
 
 
+@cache
+def _numbers() -> np.ndarray[Any, Any]:
+    """Random numbers, which large arrays repeat: drawing each would take as long as the ops."""
+    return np.random.default_rng(0).standard_normal(100_003, np.float32)
+
+
 @final
 class _Trial:
     """Arrays in the places of views: the model's own, and random numbers."""
@@ -97,7 +104,6 @@ class _Trial:
     def __init__(self, constants: bool = False) -> None:
         self.constants: bool = constants
         self._arrays: dict[Any, Any] = {}
-        self._rng = np.random.default_rng(0)
 
     def array(self, value: Any) -> Any:
         """What stands for an argument."""
@@ -109,7 +115,7 @@ class _Trial:
             if held is not None:
                 self._arrays[key] = np.ndarray(value.shape, value.dtype, held, value.offset, value.strides)
             elif is_floating(value.dtype):
-                self._arrays[key] = self._rng.standard_normal(value.shape, np.float32).astype(value.dtype)
+                self._arrays[key] = np.resize(_numbers()[len(self._arrays) :], value.shape).astype(value.dtype)
             else:
                 self._arrays[key] = np.zeros(value.shape, value.dtype)
         return self._arrays[key]

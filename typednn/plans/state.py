@@ -30,7 +30,8 @@ class State:
         seen: set[int] = set()
         held = [inner for each in modules for value in vars(each).values() for inner in _containers(value, seen)]
         kinds = {kind for each in modules for kind in type(each).__mro__ if _is_own(kind)}
-        self._now: list[Any] = [*map(vars, modules), *held, *map(vars, kinds)]
+        places = [each.__typednn_storage__.cells for each in modules]  # which `tie` changes
+        self._now: list[Any] = [*map(vars, modules), *places, *held, *map(vars, kinds)]
         self._then: list[Any] = [each.copy() for each in self._now]
         self._cells: list[Any] = [*cells.values()]
         self.arrays: list[Any] = [cell.array for cell in cells.values()]
