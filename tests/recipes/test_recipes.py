@@ -444,16 +444,27 @@ def test_a_model_is_built_once(samples: Samples, tmp_path: Path, monkeypatch: py
     assert len(built) == 2
 
 
-def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Format 1 knew little of what a recipe has: such a run is resumed to the bits of one that was never stopped."""
+@pytest.mark.parametrize("version", [1, 11])
+def test_an_older_run_goes_on_as_it_began(
+    samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Format 1 knew little of what a recipe has, and format 11 whether chains are fused: such a run is resumed to the
+    bits of one that was never stopped.
+    """
     one = recipe("mlp").changed({"epochs": 4, "validation": 0.0, "batch_size": 10})
     whole = train(one, samples, run=tmp_path / "whole", progress=False)
     train(one, samples, run=tmp_path / "older", progress=False, time_limit=1e-9)
     path = tmp_path / "older" / "recipe.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
     assert saved["format"] == 12
-    saved["format"] = 1
-    for later in ("task", "class_weight", "top_k", "freeze", "fold", "precision", "sync_batchnorm", "compile"):
+    saved["format"] = version
+    if version > 1:
+        saved["recipe"]["fuse"] = True
+    for later in (
+        ()
+        if version > 1
+        else ("task", "class_weight", "top_k", "freeze", "fold", "precision", "sync_batchnorm", "compile")
+    ):
         del saved["recipe"][later]
     path.write_text(json.dumps(saved), encoding="utf-8")
     # nor did it note these

@@ -17,11 +17,13 @@ from sample_run import PICTURES, confusion_of, metrics_lines, sample_arrays, sam
 
 from typednn.charts import smoothed, thinned
 from typednn.errors import ArgumentError, DataError, MissingExtra
-from typednn.reports import canvas, curves, grids, residuals
+from typednn.plans.explain import Explained, Timed
+from typednn.reports import canvas, curves, grids, plans, residuals
 from typednn.reports.canvas import PAGE, PHONE, Medium, label
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.diagrams import accuracy_diagram, gradient_norm_diagram, loss_diagram
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
+from typednn.reports.plans import write_plan
 from typednn.reports.plots import write_learning_rates, write_plots
 from typednn.reports.residuals import residual_picture
 from typednn.runs.history import LearningRates
@@ -43,7 +45,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> Figures:
         kept.append(drawn)
         return canvas.rendered(drawn, medium)
 
-    for module in (curves, grids, residuals):
+    for module in (curves, grids, plans, residuals):
         monkeypatch.setattr(module, "rendered", rendered)
     return kept
 
@@ -699,3 +701,26 @@ def test_learning_rates(tmp_path: Path, figures: Figures, losses: tuple[float, .
     assert [line.get_label() for line in axes.lines][:2] == ["training step", "smoothed"]
     assert axes.get_xscale() == "log"
     assert write_learning_rates(found, tmp_path / "again.png").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("count", [1, 10, 41])
+@pytest.mark.parametrize("seconds", [1e-6, 5e-3])
+def test_a_plan(tmp_path: Path, figures: Figures, count: int, seconds: float) -> None:
+    """A bar for each step; where there are many, one for each op of a half."""
+    lines = tuple(
+        Timed(half, f"linear.{half}", f"fc{place}.weight", "halide", "2 × 3", 10, 20, seconds, seconds / 2)
+        for half in ("forward", "backward")
+        for place in range(count)
+    )
+    explained = Explained("Chain", lines, 0, 2, 1e9, 1e9, ())
+    path = write_plan(explained, tmp_path / "plan.png")
+    assert pixels(path.read_bytes()).std() > 0
+    (axes,) = figures[0].axes
+    bars = axes.patches
+    assert len(bars) == (2 if count > 20 else 2 * count)
+    scale = 1e3 if seconds * (count if count > 20 else 1) >= 2e-3 else 1e6
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(2 * count * seconds * scale)
+    shown = words(figures[0])
+    assert ("41 x linear" if count > 20 else "linear fc0.weight") in shown
+    assert ("ms" if scale == 1e3 else "µs") in shown
+    assert write_plan(explained, tmp_path / "again.png").read_bytes() == path.read_bytes()

@@ -66,7 +66,8 @@ _SCHEDULE = _each(
 ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
     "Module": _each({
         "fit train_on_batch train_step partial_fit fit_generator": _FIT,
-        "compile": "leave it out: loss and optimizer are arguments of fit, in typednn.training",
+        "compile": "typednn.compile(model) gives a plan; loss and optimizer are arguments of fit, in typednn.training",
+        "fuse": "typednn.compile(model) gives a plan, whose ops are joined",
         "predict predict_proba predict_on_batch call": _EVALUATE,
         "evaluate test_on_batch score": (
             "pass validation=Evaluation(x, y) to fit, or read evaluate(model, x), both of typednn.training"
@@ -200,7 +201,7 @@ NAMES: Final[Mapping[str, str]] = {
         "device": 'a device is a text: model.to("cuda")',
         "cuda": 'model.to("cuda") moves a model, with the extra typednn[gpu]',
         "grad value_and_grad autograd jacobian backward": _OWN_BACKWARD,
-        "jit compile vmap pmap": "leave it out: kernels are compiled on their own, with the extra typednn[fast]",
+        "jit vmap pmap": "typednn.compile(model) gives a plan; kernels are compiled with the extra typednn[fast]",
         "save load": _FILE,
         "onnx": "export_onnx and import_onnx are in typednn.exchange",
         "train Trainer": "from typednn.training import fit",

@@ -11,7 +11,7 @@ from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam
 
-KERNELS = {"pad2d", "conv2d", "max_pool2d", "softmax_cross_entropy", "linear", "class_targets"}
+KERNELS = {"pad2d", "conv2d", "relu", "max_pool2d", "softmax_cross_entropy", "linear", "class_targets"}
 
 
 def network():
