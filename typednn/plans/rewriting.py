@@ -27,7 +27,7 @@ from typednn.engines.halide.rehearsal import expected, expecting, progress_line,
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
 from typednn.kernels.op import Op
-from typednn.plans.natives import arrays_of, prepared
+from typednn.plans.natives import Prepared, arrays_of, owner, prepared
 from typednn.plans.plan import needed
 from typednn.plans.recording import Memory, Step, View, memories
 
@@ -148,29 +148,34 @@ def _applied(program: Program) -> int:
 
 
 def _made(op: Op, arguments: Sequence[Any], trial: _Trial, own: dict[int, Any]) -> tuple[Step, tuple[Any, ...]] | None:
-    """The step of an op's run, and its results on the trial's arrays; None where it is no compiled code alone."""
+    """The step of an op's run, and its results on the trial's arrays; None where these are no arrays of their own, or,
+    where constants are prepared, no compiled code's alone.
+    """
     arrays = [own.get(place, trial.array(value)) for place, value in enumerate(arguments)]
     result = op.run(*arrays)  # loads the kernels
-    engine = op.chosen(*arrays)
-    if engine is None:
-        return None
-    if rehearsing():
-        results = arrays_of(result)
+    engine, results = op.chosen(*arrays), arrays_of(result)
+    name = "reference" if engine is None else engine.name
+    native: Prepared | None = None
+    if engine is not None and not rehearsing():
+        native = prepared(Ran(op, name, tuple(arrays), result, 0.0), None, trial.constants)
+    if native is not None:
+        buffers = memories(native)
+        views = [
+            None if at is None or at.argument else View(buffers[at.number], at.offset, at.shape, at.strides, at.dtype)
+            for at in native.results
+        ]
+    else:
+        buffers, given = (), {id(owner(each)) for each in arrays if type(each) is np.ndarray}
+        found = [each for each in results if each is not None]
+        if any(not each.flags.c_contiguous or id(owner(each)) in given for each in found):
+            return None
+        if trial.constants and not rehearsing():
+            return None
         views = [
             None if each is None else View(Memory(size=each.nbytes), 0, each.shape, each.strides, each.dtype)
             for each in results
         ]
-        return Step(tuple(arguments), tuple(views), op, engine.name), results
-    native = prepared(Ran(op, engine.name, tuple(arrays), result, 0.0), None, trial.constants)
-    if native is None:
-        return None
-    buffers = memories(native)
-    views = [
-        None if at is None or at.argument else View(buffers[at.number], at.offset, at.shape, at.strides, at.dtype)
-        for at in native.results
-    ]
-    step = Step(tuple(arguments), tuple(views), op, engine.name, native, buffers, flops=op.flops(*arrays))
-    return step, arrays_of(result)
+    return Step(tuple(arguments), tuple(views), op, name, native, buffers, flops=op.flops(*arrays)), results
 
 
 def _with(op: Op, step: Step, **changed: Any) -> list[Any]:
