@@ -91,17 +91,25 @@ def test_each_kind_of_input_has_its_own(calls: list[str]) -> None:
 
 
 def test_what_comes_in_many_shapes(calls: list[str]) -> None:
-    """Eight have plans; the one that did not come for longest is recorded anew."""
+    """Sixteen have plans; the one that did not come for longest is recorded anew. After 64 plans no more are made."""
     compiled: Compiled[Any, Any, Any] = Compiled(small().eval(), told=pytest.fail)
-    for batch in range(1, 10):
+    for batch in range(1, 18):
         for _ in range(3):
             compiled.forward(numbers(batch, 4))
     calls.clear()
-    compiled.forward(numbers(9, 4))
+    compiled.forward(numbers(17, 4))
     compiled.forward(numbers(2, 4))
     assert calls == ["plan", "plan"]
     compiled.forward(numbers(1, 4))
     assert calls[2:] == ["layers"]
+    for batch in range(18, 70):
+        compiled.forward(numbers(batch, 4))
+        compiled.forward(numbers(batch, 4))
+    assert compiled.made == 64
+    calls.clear()
+    for batch in (69, 69, 69, 64, 64):
+        compiled.forward(numbers(batch, 4))
+    assert calls == ["layers"] * 3 + ["layers", "plan"] + ["plan"]
 
 
 def test_several_forwards_until_a_backward() -> None:

@@ -53,7 +53,8 @@ Out = TypeVar("Out")
 G = TypeVar("G", bound=InputGrad[Any])
 Target = TypeVar("Target")
 
-_SHAPES = 8  # of inputs that have plans
+_SHAPES = 16  # of inputs that have plans at once
+_MOST = 64  # plans: sizes that change with every call would each be recorded, and forgotten before they come again
 _CHANGES = 8  # of a model after which it is not planned any more
 
 # The shape and dtype of the input, whether the model trains, threads, engine, mixed precision.
@@ -94,6 +95,7 @@ class Compiled(Generic[In, Out, G]):
         self._rewrites: bool = True
         self._told: Callable[[str], object] = told or _warn
         self.changes: int = 0  # of the model, that made plans void
+        self.made: int = 0  # plans
         self._planned: OrderedDict[_Key, _Planned] = OrderedDict()
         self._last: tuple[_Key, Any] = (), None
         self._backward: Callable[[Any], Any] | None = None
@@ -166,7 +168,7 @@ class Compiled(Generic[In, Out, G]):
                 self._refuse(planned, f"the model changed {self.changes} times between calls")
         if plan is None:
             planned.calls += 1
-            if planned.calls < 2 or planned.refused:  # the first call compiles the kernels
+            if planned.calls < 2 or planned.refused or self.made >= _MOST:  # the first call compiles the kernels
                 return self._eager(x)
             return self._recorded(planned, x)
         if not planned.is_right:
@@ -274,6 +276,7 @@ class Compiled(Generic[In, Out, G]):
         program.prune()
         if self._rewrites:
             planned.changes = rewritten(program)
+        self.made += 1
         if template is not None:
             template.leaves = program.wanted[1:]
         return Plan(program.steps, len(program.forward), program.wanted[0], template)
