@@ -382,14 +382,14 @@ class Line:
         verdict = _verdict(self.held, judged and self.ratio is not None)
         ours, theirs = _amount(self.goal.row, self.ours), _amount(self.goal.row, self.theirs)
         return (
-            f"  {TITLES[self.goal.row]:49.49}{self.engine:15}{ours:>10}  "
+            f"  {TITLES[self.goal.row]:49.49}{self.engine:16}{ours:>10}  "
             f"{self.peer:21}{theirs:>10}{spread:>22}{self.least:7.3f}"
             f"{goal}  {verdict:8}{limit}"
         )
 
 
 HEAD = (
-        f"  {'work':49}{'ours':15}{'':>10}  {'peer':21}{'':>10}{'ratio (processes)':>22}{'least':>7}{'goal':>7}  "
+        f"  {'work':49}{'ours':16}{'':>10}  {'peer':21}{'':>10}{'ratio (processes)':>22}{'least':>7}{'goal':>7}  "
         f"{'':8}{'limit':>9}"
 )  # fmt: skip
 
@@ -474,7 +474,7 @@ def print_check_shares(processes: Mapping[str, Sequence[Result]], costs: Sequenc
             passed &= share <= SHARE
             sums = f"{calls} checked calls x {cost * 1e6:.2f} µs of {_time(step)}"
             print(
-                f"  checks, {TITLES[row]:48}{engine:15}  {sums:46}{share:8.2%}  goal {SHARE:.0%}  "
+                f"  checks, {TITLES[row]:48}{engine:16}  {sums:46}{share:8.2%}  goal {SHARE:.0%}  "
                 f"{_verdict(share <= SHARE, judged)}"
             )
     return passed
@@ -624,7 +624,7 @@ def print_report(processes: Mapping[str, Sequence[Result]], judged: bool = True,
     print("\nWhich engine ran typednn's ops")
     for row, results in contests.items():
         for engine, ran in results[0].get("ran", {}).items():
-            print(f"  {TITLES[row]:49.49}{engine:15}{engines_used(ran)}")
+            print(f"  {TITLES[row]:49.49}{engine:17}{engines_used(ran)}")
     measured = [result["limit"] for results in contests.values() for result in results if "limit" in result]
     if measured:
         product, copy = (median(result[what] for result in measured) / 1e9 for what in ("flops", "copied"))
