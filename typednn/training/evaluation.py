@@ -32,7 +32,7 @@ Out = TypeVar("Out", bound=AnyArray)
 Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 
-_REPAID = 6  # batches after which a plan has saved the time of making it
+_REPAID = 32  # batches after which a plan has saved the time of making it: of LeNet5 about 30
 
 
 @overload
