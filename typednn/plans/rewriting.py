@@ -14,6 +14,7 @@ same bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,6 +35,7 @@ from typednn.plans.recording import Memory, Step, View, memories
 _TAKES_ACTIVATION = ("linear.forward", "conv2d.forward", "batch_norm.forward", "batch_norm.infer")
 _ACTIVATIONS = ("relu", "leaky_relu", "sigmoid", "tanh")
 _OF_BATCH_NORM = ("relu", "leaky_relu")
+_ENOUGH, _ATTEMPTS = 4096, 16  # numbers that are compared in one trial, or else in several
 
 
 @dataclass(slots=True)
@@ -44,6 +46,7 @@ class Program:
     backward: list[Step]
     wanted: list[View]
     constants: bool = False  # whether what NumPy computes within ops is the same each time
+    attempt: int = 0  # which random numbers stand for arrays in a trial
 
     def prune(self) -> None:
         """Leave out the steps that lead to nothing that is wanted."""
@@ -69,7 +72,7 @@ class Program:
     def copy(self) -> Program:
         """The same, to be changed by itself."""
         forward, backward = ([replace(step) for step in half] for half in (self.forward, self.backward))
-        return Program(forward, backward, [*self.wanted], self.constants)
+        return Program(forward, backward, [*self.wanted], self.constants, self.attempt)
 
     def put(self, changes: Sequence[tuple[Step, Step | None]]) -> None:
         """Other steps in the places of some, or none; what read the old ones' results reads the new ones'."""
@@ -103,8 +106,9 @@ def _numbers() -> np.ndarray[Any, Any]:
 class _Trial:
     """Arrays in the places of views: the model's own, and random numbers."""
 
-    def __init__(self, constants: bool = False) -> None:
-        self.constants: bool = constants
+    def __init__(self, program: Program) -> None:
+        self.constants: bool = program.constants
+        self._first: int = 997 * program.attempt
         self._arrays: dict[Any, Any] = {}
 
     def array(self, value: Any) -> Any:
@@ -117,7 +121,9 @@ class _Trial:
             if held is not None:
                 self._arrays[key] = np.ndarray(value.shape, value.dtype, held, value.offset, value.strides)
             elif is_floating(value.dtype):
-                self._arrays[key] = np.resize(_numbers()[len(self._arrays) :], value.shape).astype(value.dtype)
+                self._arrays[key] = np.resize(_numbers()[self._first + len(self._arrays) :], value.shape).astype(
+                    value.dtype
+                )
             else:
                 self._arrays[key] = np.zeros(value.shape, value.dtype)
         return self._arrays[key]
@@ -144,9 +150,23 @@ def _applied(program: Program) -> int:
     count = 0
     for rule in (_zeros, _activation, _pooling, _dead_input):
         for step in program.steps:
-            if step.op is not None and any(step is each for each in program.steps):
+            if step.op is not None and any(step is each for each in program.steps) and _holds(rule, program, step):
                 count += rule(program, step)
     return count
+
+
+def _holds(rule: Callable[[Program, Step], int], program: Program, step: Step) -> bool:
+    """Whether a rule keeps the bits in several trials: that a few numbers are the same may be chance."""
+    first = next((view for view in step.results if view is not None), None)
+    if first is None or rehearsing():
+        return True
+    place = next(number for number, each in enumerate(program.steps) if each is step)
+    for attempt in range(1, 1 + min(_ATTEMPTS, _ENOUGH // max(math.prod(first.shape), 1))):
+        other = program.copy()
+        other.attempt = attempt
+        if not rule(other, other.steps[place]):
+            return False
+    return True
 
 
 def _made(op: Op, arguments: Sequence[Any], trial: _Trial, own: dict[int, Any]) -> tuple[Step, tuple[Any, ...]] | None:
@@ -217,7 +237,7 @@ def _merged(
     op = first.op
     assert op is not None
     assert second.op is not None
-    trial = _Trial(program.constants)
+    trial = _Trial(program)
     before = trial.run(first)
     after = trial.run(second, {0: before[0]})
     found = _made(op, _with(op, first, **changed), trial, {})
@@ -383,7 +403,7 @@ def _zeros(program: Program, step: Step) -> int:
     names = [each.op.name for each in users if each.op is not None]
     if program.is_wanted(view.memory) or names != ["conv2d.forward", "conv2d.backward"][: 1 + bool(program.backward)]:
         return 0
-    trial = _Trial()
+    trial = _Trial(program)
     (padded,) = trial.run(step)
     changes: list[tuple[Step, Step | None]] = [(step, None)]
     for user in users:
@@ -421,7 +441,7 @@ def _dead_input(program: Program, step: Step) -> int:
     view = step.results[0]
     if view is None or _is_read(program, view):
         return 0
-    trial = _Trial()
+    trial = _Trial(program)
     before = trial.run(step)
     found = _made(op, _with(op, step, wants_input=False), trial, {})
     if found is None or not _same(found[1][1:], before[1:]):
