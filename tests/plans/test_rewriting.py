@@ -11,7 +11,7 @@ from jaxtyping import Float
 from benchmarks.plans import ByHand
 from typednn import Gradient, Input, Layer, S
 from typednn.arrays import Array4
-from typednn.layers import BatchNorm2d, Conv2d, LeakyReLU, MaxPool2d, Pad2d, ReLU, Sigmoid, Tanh
+from typednn.layers import BatchNorm2d, Conv2d, LeakyReLU, Linear, MaxPool2d, Pad2d, ReLU, Sigmoid, Tanh
 from typednn.layers.batch_norm2d import BatchNorm2dGrad
 from typednn.layers.conv2d import Conv2dGrad
 from typednn.losses import SoftmaxCrossEntropy
@@ -178,3 +178,19 @@ def test_training_by_hand() -> None:
             own.update(optimizer, learner.backward(loss.loss_grad(learner.forward(x), y)))
     for name, array in other.named_parameters().items():
         np.testing.assert_array_equal(model.named_parameters()[name], array, err_msg=name)
+
+
+def test_zeros_prove_nothing() -> None:
+    """A plan is made while all weights are 0, where every order of sums and every tanh gives the same; later they are
+    not.
+    """
+    model = (Input(5) >> Linear(5, 7) >> Tanh() >> Linear(7, 3) >> Tanh()).init(np.random.default_rng(0)).eval()
+    weights = {name: array.copy() for name, array in model.state_dict().items()}
+    for array in model.state_dict().values():
+        array[...] = 0
+    compiled: Compiled[Any, Any, Any] = Compiled(model, told=pytest.fail)
+    for seed in range(40):
+        if seed == 4:
+            model.load_state_dict(weights)
+        x = np.random.default_rng(seed).standard_normal((2, 5), np.float32)
+        np.testing.assert_array_equal(compiled.forward(x), model.forward(x))

@@ -12,10 +12,9 @@ import pytest
 from effort import LONG
 
 import typednn
-from typednn import Input
 from typednn.engines import available, counting, using
-from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU
 from typednn.losses import SoftmaxCrossEntropy
+from typednn.models import lenet5
 from typednn.optim import SGD, Adam
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.recipes.samples import load_data
@@ -29,18 +28,7 @@ def curve(
     """The loss of every step, and the engines that ran."""
     data = load_data("digits")
     x = (data.x.astype(np.float64) / 255.0).astype(dtype)
-    images = (
-        Input(28, 28, 1)
-        >> Pad2d(2)
-        >> Conv2d(1, 6, 5)
-        >> ReLU()
-        >> MaxPool2d(2)
-        >> Conv2d(6, 16, 5)
-        >> ReLU()
-        >> MaxPool2d(2)
-    )
-    plain = images >> Flatten() >> Linear(400, 120) >> ReLU() >> Linear(120, 84) >> ReLU() >> Linear(84, 10)
-    plain.init(np.random.default_rng(seed)).astype(dtype)
+    plain = lenet5(softmax=False, rng=np.random.default_rng(seed)).astype(dtype)
     model: Any = typednn.compile(plain) if how == "planned" else plain
     loss = SoftmaxCrossEntropy()
     seen: list[float] = []

@@ -23,8 +23,7 @@ from typednn.reports.canvas import PAGE, PHONE, Medium, label
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.diagrams import accuracy_diagram, gradient_norm_diagram, loss_diagram
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
-from typednn.reports.plans import write_plan
-from typednn.reports.plots import write_learning_rates, write_plots
+from typednn.reports.plots import write_learning_rates, write_plan, write_plots
 from typednn.reports.residuals import residual_picture
 from typednn.runs.history import LearningRates
 from typednn.runs.recorded import Metrics, read_metrics

@@ -7,9 +7,8 @@ convolution (with its activation), then max pooling              one op, which t
 a derivative by an input that nobody reads                       the op without it
 ==============================================================  ===========================================
 
-So a model that calls its layers one by one has the kernels of a chain. Each change is tried on random arrays first, and
-made only if every result keeps its bits: a training that is resumed, whose first steps have no plan, goes on to the
-same bits.
+Each change is tried on random arrays first, and made only if every result keeps its bits: a training that is resumed,
+whose first steps have no plan, goes on to the same bits.
 """
 
 from __future__ import annotations
@@ -108,6 +107,7 @@ class _Trial:
 
     def __init__(self, program: Program) -> None:
         self.constants: bool = program.constants
+        self.is_last: bool = program.attempt == 0 and not rehearsing()  # it makes the step that the plan has
         self._first: int = 997 * program.attempt
         self._arrays: dict[Any, Any] = {}
 
@@ -119,14 +119,21 @@ class _Trial:
         if key not in self._arrays:
             held = value.memory.held
             if held is not None:
-                self._arrays[key] = np.ndarray(value.shape, value.dtype, held, value.offset, value.strides)
+                self._arrays[key] = self._own(np.ndarray(value.shape, value.dtype, held, value.offset, value.strides))
             elif is_floating(value.dtype):
-                self._arrays[key] = np.resize(_numbers()[self._first + len(self._arrays) :], value.shape).astype(
-                    value.dtype
-                )
+                self._arrays[key] = self._random(value.shape).astype(value.dtype)
             else:
                 self._arrays[key] = np.zeros(value.shape, value.dtype)
         return self._arrays[key]
+
+    def _random(self, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        return np.resize(_numbers()[self._first + len(self._arrays) :], shape)
+
+    def _own(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """An array of the model, with numbers above 0 where it is 0: with zeros, sums in any order are the same."""
+        if self.constants or not is_floating(array.dtype) or array.all():
+            return array
+        return np.where(array == 0, np.abs(self._random(array.shape)), array).astype(array.dtype)
 
     def run(self, step: Step, own: dict[int, Any] | None = None) -> tuple[Any, ...]:
         """The results of a step; ``own`` arrays stand for some of its arguments."""
@@ -178,7 +185,7 @@ def _made(op: Op, arguments: Sequence[Any], trial: _Trial, own: dict[int, Any]) 
     engine, results = op.chosen(*arrays), arrays_of(result)
     name = "reference" if engine is None else engine.name
     native: Prepared | None = None
-    if engine is not None and not rehearsing():
+    if engine is not None and trial.is_last:
         native = prepared(Ran(op, name, tuple(arrays), result, 0.0), None, trial.constants)
     if native is not None:
         buffers = memories(native)
@@ -191,7 +198,7 @@ def _made(op: Op, arguments: Sequence[Any], trial: _Trial, own: dict[int, Any]) 
         found = [each for each in results if each is not None]
         if any(not each.flags.c_contiguous or id(owner(each)) in given for each in found):
             return None
-        if trial.constants and not rehearsing():
+        if trial.constants and trial.is_last:
             return None
         views = [
             None if each is None else View(Memory(size=each.nbytes), 0, each.shape, each.strides, each.dtype)
@@ -319,10 +326,10 @@ def _back(
         }
 
     between = trial.run(of_second, own(of_second.arguments))
-    expected = trial.run(of_first, {**own(of_first.arguments), 0: between[0]})
+    wanted = trial.run(of_first, {**own(of_first.arguments), 0: between[0]})
     arguments = _with(op, of_first, next_grad=of_second.arguments[0], **back(*new))
     found = _made(op, arguments, trial, own(arguments))
-    return found[0] if found is not None and _same(found[1], expected) else None
+    return found[0] if found is not None and _same(found[1], wanted) else None
 
 
 def _activation(program: Program, step: Step) -> int:

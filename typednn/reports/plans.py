@@ -1,26 +1,12 @@
 """A plan as a PNG file: the time of each of its steps, and how long the machine would need at least."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 
-from typednn.files import write_whole
 from typednn.plans.explain import Explained, Timed
-from typednn.reports.canvas import FILE, PALETTE, drawing, figure, label, legend_below, matplotlib, rendered
+from typednn.reports.canvas import FILE, PALETTE, drawing, figure, label, legend_below, rendered
 
 _MOST = 40  # bars; the steps of a longer plan are added up by their op
 _HALVES = {"forward": PALETTE[0], "backward": PALETTE[1]}
-
-
-def write_plan(explained: Explained, path: str | os.PathLike[str]) -> Path:
-    """Draw what ``typednn.compile(model).explain()`` gives as the PNG file ``path``, and return it; `MissingExtra`
-    without matplotlib.
-    """
-    matplotlib()
-    file = Path(path)
-    write_whole(file, plan_picture(explained))
-    return file
 
 
 def plan_picture(explained: Explained) -> bytes:

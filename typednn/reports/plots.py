@@ -23,10 +23,12 @@ import numpy.typing as npt
 
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import write_whole
+from typednn.plans.explain import Explained
 from typednn.reports.areas import areas_picture
 from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, matplotlib
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, learning_rate_curve, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
+from typednn.reports.plans import plan_picture
 from typednn.reports.residuals import residual_picture
 from typednn.runs.checksums import OF_PICTURES, renew_checksums
 from typednn.runs.history import LearningRates
@@ -123,7 +125,17 @@ def write_learning_rates(found: LearningRates, path: str | os.PathLike[str]) -> 
     """Draw what `typednn.training.find_learning_rate` found as the PNG file ``path``, and return it; `MissingExtra`
     without matplotlib.
     """
-    matplotlib()
+    return _written(path, learning_rate_curve(found))
+
+
+def write_plan(explained: Explained, path: str | os.PathLike[str]) -> Path:
+    """Draw what ``typednn.compile(model).explain()`` gives as the PNG file ``path``, and return it; `MissingExtra`
+    without matplotlib.
+    """
+    return _written(path, plan_picture(explained))
+
+
+def _written(path: str | os.PathLike[str], content: bytes) -> Path:
     file = Path(path)
-    write_whole(file, learning_rate_curve(found))
+    write_whole(file, content)
     return file
