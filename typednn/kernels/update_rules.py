@@ -38,6 +38,7 @@ Hazan and Singer, "Adaptive Subgradient Methods", 2011; Zeiler, "ADADELTA", 2012
 Convergence of Adam and Beyond", 2018; Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion).
 """
 
+import ctypes
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, final
@@ -48,6 +49,9 @@ from typednn.arrays import at_least_float32, namespace
 from typednn.engines import Array, Cpu, Kernel, Scalar, hl, kernel, type_of
 from typednn.engines.cuda import on_gpu
 from typednn.engines.cuda_formula import CudaFormula
+from typednn.engines.halide import runtime
+from typednn.engines.halide.frames import Frame, failure
+from typednn.engines.memory.addresses import address
 from typednn.generated import execute
 from typednn.kernels.expressions import Expressions
 from typednn.kernels.in_place import in_place
@@ -64,6 +68,68 @@ class How(NamedTuple):
     flags: tuple[bool, ...]
     couples: bool
     shrinks: bool
+
+
+@final
+class Numbers:
+    """The numbers of a step, in memory where the kernels of several parameters read them.
+
+    ``kind``: what these kernels have in common; ``now``: what the numbers were computed of.
+    """
+
+    def __init__(self, kind: tuple[Any, ...], dtype: np.dtype[Any], count: int) -> None:
+        self.kind: tuple[Any, ...] = kind
+        self.now: tuple[Any, ...] = ()
+        self._words: Any = (ctypes.c_uint64 * count)()
+        real = ctypes.c_float if dtype.itemsize == 4 else ctypes.c_double
+        self._apart: int = 8 // dtype.itemsize
+        self._places: Any = (real * (count * self._apart)).from_buffer(self._words)
+        self.addresses: tuple[int, ...] = tuple(ctypes.addressof(self._words) + 8 * place for place in range(count))
+
+    def put(self, values: Sequence[float]) -> None:
+        """These from now on."""
+        for place, value in enumerate(values):
+            self._places[place * self._apart] = value
+
+
+@final
+class Prepared:
+    """A rule's step of one parameter, with everything filled in but the gradient: its arrays stay where they are. A
+    copy of it is None, as a copy of the parameter lies elsewhere.
+    """
+
+    __slots__ = ("_address", "_dtype", "_function", "_held", "_name", "_shape", "_slot", "_words", "numbers")
+
+    def __init__(self, kernel: Kernel, frame: Frame, arrays: Sequence[Any], numbers: Numbers) -> None:
+        """``arrays``: the parameter, a gradient, and what the optimizer keeps."""
+        for place, at in enumerate(numbers.addresses, len(arrays)):
+            frame.words[place] = at
+        self.numbers: Numbers = numbers
+        self._name: str = kernel.plan.name
+        self._shape: tuple[int, ...] = arrays[0].shape
+        self._dtype: np.dtype[Any] = arrays[0].dtype
+        self._held: tuple[Any, ...] = (arrays[0], *arrays[2:])
+        self._function: Any = kernel.function
+        self._address: int = frame.address
+        self._words: Any = frame.words
+        self._slot: int = frame.slot(1)
+
+    def run(self, grad: Any) -> bool:
+        """The step; False, and nothing done, for a gradient that the kernel doesn't take."""
+        if (
+            grad.__class__ is not np.ndarray
+            or grad.dtype is not self._dtype
+            or grad.shape != self._shape
+            or not grad.flags.c_contiguous
+        ):
+            return False
+        self._words[self._slot] = address(grad)
+        if code := self._function(self._address):
+            raise failure(self._name, code, runtime.complaint())
+        return True
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
 
 
 @final
@@ -162,6 +228,20 @@ def run({", ".join(names)}):
         execute(source, f"{self.name}'s step in a kernel", scope)
         run: Callable[..., None] = scope["run"]
         return run
+
+    def prepared(self, numbers: Numbers, *arguments: Any) -> Prepared | None:
+        """The step of these arrays again and again, with other gradients and ``numbers``; None where no kernel computes
+        it. ``arguments`` are those of `step`, which has run with them.
+        """
+        step: Any = self.step
+        engine = step.op.engine(*arguments)
+        if engine is None or engine.name != "halide":
+            return None
+        arrays, given, how = self._split(arguments)
+        there = [array for array in arrays if array is not None]
+        found = self.kernel(how, there[0].dtype)
+        frame = found.prepared(*there, *given)
+        return None if frame is None else Prepared(found, frame, there, numbers)
 
     def run_on_gpu(self, *arguments: Any) -> None:
         """The rule in a kernel of a GPU."""

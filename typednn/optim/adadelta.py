@@ -13,21 +13,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, final
 
-from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer
-from typednn.optim.parameter_state import ParameterState
+from typednn.optim.rule_optimizer import RuleOptimizer
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
 
 @final
-class Adadelta(GradientOptimizer):
+class Adadelta(RuleOptimizer):
     """Arguments and rule are torch.optim.Adadelta's; the paper has no rate, which is ``lr=1.0``."""
 
-    folds_decay = True
-    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {"rho": 1.0, "eps": math.inf}
 
     def __init__(
@@ -47,19 +43,12 @@ class Adadelta(GradientOptimizer):
         self.rho: float = rho
         self.eps: float = eps
 
-    def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
-        update_rules.adadelta.step(
-            state.weights,
-            grad,
-            state.array("square"),
-            state.array("moved"),
-            lr,
-            self.rho,
-            1 - self.rho,
-            self.eps,
-            state.coupled,
-            state.shrink,
-        )
+    @property
+    def rule(self) -> update_rules.Rule:
+        return update_rules.adadelta
+
+    def numbers(self, step: int, lr: float) -> tuple[float, ...]:
+        return lr, self.rho, 1 - self.rho, self.eps
 
     def array_names(self) -> tuple[str, ...]:
         return ("square", "moved")

@@ -11,21 +11,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, final
 
-from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer
-from typednn.optim.parameter_state import ParameterState
+from typednn.optim.rule_optimizer import RuleOptimizer
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
 
 @final
-class Adagrad(GradientOptimizer):
+class Adagrad(RuleOptimizer):
     """Arguments and rule are torch.optim.Adagrad's; ``lr_decay`` lowers a schedule's rates too."""
 
-    folds_decay = True
-    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {
         "lr_decay": math.inf,
         "initial_accumulator_value": math.inf,
@@ -51,17 +47,14 @@ class Adagrad(GradientOptimizer):
         self.lr_decay: float = lr_decay
         self.initial_accumulator_value: float = initial_accumulator_value
         self.eps: float = eps
+        self.start = initial_accumulator_value
 
-    def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
-        update_rules.adagrad.step(
-            state.weights,
-            grad,
-            state.array("total", self.initial_accumulator_value),
-            lr / (1 + state.step * self.lr_decay),
-            self.eps,
-            state.coupled,
-            state.shrink,
-        )
+    @property
+    def rule(self) -> update_rules.Rule:
+        return update_rules.adagrad
+
+    def numbers(self, step: int, lr: float) -> tuple[float, ...]:
+        return lr / (1 + step * self.lr_decay), self.eps
 
     def array_names(self) -> tuple[str, ...]:
         return ("total",)

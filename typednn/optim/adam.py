@@ -12,25 +12,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from typednn.arguments import number
-from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer
-from typednn.optim.parameter_state import ParameterState
+from typednn.optim.rule_optimizer import RuleOptimizer
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
 
-class Adam(GradientOptimizer):
+class Adam(RuleOptimizer):
     """Arguments and rule are torch.optim.Adam's: its ``weight_decay`` is added to the gradient; `AdamW`
     decouples it.
     """
 
-    folds_decay = True
-    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {"eps": math.inf}
-    switches: ClassVar[frozenset[str]] = GradientOptimizer.switches | {"amsgrad"}
+    switches: ClassVar[frozenset[str]] = RuleOptimizer.switches | {"amsgrad"}
     fixed: ClassVar[frozenset[str]] = frozenset({"amsgrad"})
 
     def __init__(
@@ -55,46 +51,14 @@ class Adam(GradientOptimizer):
     def checked(self, name: str, value: Any) -> Any:
         return pair_of_betas(type(self).__name__, value) if name == "betas" else super().checked(name, value)
 
-    def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
-        if not state.arrays:
-            for name in self.array_names():
-                state.array(name)
-        if self.amsgrad:
-            self._amsgrad(state, grad, lr)
-            return
-        (beta1, beta2), t = self.betas, state.step + 1
-        update_rules.adam.step(
-            state.weights,
-            grad,
-            state.arrays["m"],
-            state.arrays["v"],
-            lr / (1 - beta1**t),
-            1 - beta1,
-            beta2,
-            1 - beta2,
-            1 / math.sqrt(1 - beta2**t),
-            self.eps,
-            state.coupled,
-            state.shrink,
-        )
+    @property
+    def rule(self) -> update_rules.Rule:
+        return update_rules.amsgrad if self.amsgrad else update_rules.adam
 
-    def _amsgrad(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
-        (beta1, beta2), t = self.betas, state.step + 1
-        update_rules.amsgrad.step(
-            state.weights,
-            grad,
-            state.arrays["m"],
-            state.arrays["v"],
-            state.arrays["largest"],
-            lr / (1 - beta1**t),
-            1 - beta1,
-            beta2,
-            1 - beta2,
-            math.sqrt(1 - beta2**t),
-            self.eps,
-            state.coupled,
-            state.shrink,
-        )
+    def numbers(self, step: int, lr: float) -> tuple[float, ...]:
+        (beta1, beta2), t = self.betas, step + 1
+        root = math.sqrt(1 - beta2**t)
+        return lr / (1 - beta1**t), 1 - beta1, beta2, 1 - beta2, root if self.amsgrad else 1 / root, self.eps
 
     def array_names(self) -> tuple[str, ...]:
         return ("m", "v", "largest") if self.amsgrad else ("m", "v")

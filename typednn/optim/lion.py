@@ -12,22 +12,17 @@ Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algo
 from collections.abc import Sequence
 from typing import Any, final
 
-from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.adam import pair_of_betas
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer
-from typednn.optim.parameter_state import ParameterState
+from typednn.optim.rule_optimizer import RuleOptimizer
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group, Settings
 
 
 @final
-class Lion(GradientOptimizer):
+class Lion(RuleOptimizer):
     """The paper's rule, with its ``weight_decay`` taken from the weights themselves."""
-
-    folds_decay = True
-    elementwise = True
 
     def __init__(
         self,
@@ -50,11 +45,13 @@ class Lion(GradientOptimizer):
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
         return 2.0 * settings.l2, 1.0 - settings.decay - lr * settings.weight_decay
 
-    def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
+    @property
+    def rule(self) -> update_rules.Rule:
+        return update_rules.lion
+
+    def numbers(self, step: int, lr: float) -> tuple[float, ...]:
         beta1, beta2 = self.betas
-        update_rules.lion.step(
-            state.weights, grad, state.array("m"), lr, beta1, 1 - beta1, beta2, 1 - beta2, state.coupled, state.shrink
-        )
+        return lr, beta1, 1 - beta1, beta2, 1 - beta2
 
     def array_names(self) -> tuple[str, ...]:
         return ("m",)

@@ -98,6 +98,7 @@ class GradientOptimizer(Optimizer):
         self._model: Module | None = None
         self._named: dict[str, ParameterState] = {}
         self._copied: bool = False
+        self._revision: int = 0  # grows whenever a setting is set
         self._configure(common)
 
     # ------------------------------------------------------------------ settings
@@ -171,6 +172,7 @@ class GradientOptimizer(Optimizer):
             object.__setattr__(self, name, self.checked(name, value))
             if "_complete" in self.__dict__:
                 self._set.add(name)
+                self.__dict__["_revision"] += 1
 
     @abstractmethod
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
@@ -394,6 +396,7 @@ class GradientOptimizer(Optimizer):
             now = weights[name]
             own = np.result_type(now.dtype, np.float32)
             state.arrays = {key: to_device(array, device_of(now)).astype(own) for key, array in state.arrays.items()}
+            state.prepared = None
             state.weights = now  # last: after an error, the next call moves the rest
         self._states = {id(state.weights): state for state in self._named.values() if state.weights is not None}
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import namespace
+from typednn.kernels.update_rules import Prepared
 from typednn.optim.settings import Settings
 
 
@@ -14,7 +15,7 @@ class ParameterState:
     """The state of one parameter: the number of its steps, and the optimizer's own arrays.
 
     ``coupled`` and ``shrink`` are this step's weight decay, for an `apply` that folds it in: g + coupled·w and
-    w·shrink.
+    w·shrink. ``prepared`` is the next step's kernel, where one computes it.
     """
 
     weights: Any
@@ -23,6 +24,7 @@ class ParameterState:
     arrays: dict[str, Any] = field(default_factory=dict[str, Any])
     coupled: float = 0.0
     shrink: float = 1.0
+    prepared: Prepared | None = None
 
     def array(self, name: str, start: float = 0.0) -> Any:
         """The optimizer's array of this name; at the first step one like the weights, filled with ``start``, at least

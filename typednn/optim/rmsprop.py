@@ -12,23 +12,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, final
 
-from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer
-from typednn.optim.parameter_state import ParameterState
+from typednn.optim.rule_optimizer import RuleOptimizer
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
 
 @final
-class RMSprop(GradientOptimizer):
+class RMSprop(RuleOptimizer):
     """Arguments and rule are torch.optim.RMSprop's."""
 
-    folds_decay = True
-    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {"alpha": 1.0, "eps": math.inf, "momentum": math.inf}
-    switches: ClassVar[frozenset[str]] = GradientOptimizer.switches | {"centered"}
+    switches: ClassVar[frozenset[str]] = RuleOptimizer.switches | {"centered"}
     fixed: ClassVar[frozenset[str]] = frozenset({"centered", "momentum"})
 
     def __init__(
@@ -52,21 +48,12 @@ class RMSprop(GradientOptimizer):
         self.momentum: float = momentum
         self.centered: bool = centered
 
-    def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
-        update_rules.rmsprop.step(
-            state.weights,
-            grad,
-            state.array("square"),
-            state.array("mean") if self.centered else None,
-            state.array("velocity") if self.momentum else None,
-            lr,
-            self.alpha,
-            1 - self.alpha,
-            self.eps,
-            self.momentum,
-            state.coupled,
-            state.shrink,
-        )
+    @property
+    def rule(self) -> update_rules.Rule:
+        return update_rules.rmsprop
+
+    def numbers(self, step: int, lr: float) -> tuple[float, ...]:
+        return lr, self.alpha, 1 - self.alpha, self.eps, self.momentum
 
     def array_names(self) -> tuple[str, ...]:
         return ("square", *(["mean"] if self.centered else []), *(["velocity"] if self.momentum else []))

@@ -12,22 +12,17 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from typednn.arguments import number
-from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer
-from typednn.optim.parameter_state import ParameterState
+from typednn.optim.rule_optimizer import RuleOptimizer
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
 
 @final
-class SGD(GradientOptimizer):
+class SGD(RuleOptimizer):
     """Arguments and rule are torch.optim.SGD's; ``l2`` and ``decay`` are the paper's."""
-
-    folds_decay = True
-    elementwise = True
 
     def __init__(
         self,
@@ -70,20 +65,15 @@ class SGD(GradientOptimizer):
             raise ArgumentError(explain("SGD", "nesterov needs momentum and no dampening", got), "nesterov")
         return value
 
-    def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
-        first = "velocity" not in state.arrays
-        update_rules.sgd.step(
-            state.weights,
-            grad,
-            state.array("velocity") if self.momentum else None,
-            lr,
-            self.momentum,
-            1 - self.dampening,
-            self.nesterov,
-            first,
-            state.coupled,
-            state.shrink,
-        )
+    @property
+    def rule(self) -> update_rules.Rule:
+        return update_rules.sgd
+
+    def numbers(self, step: int, lr: float) -> tuple[float, ...]:
+        return lr, self.momentum, 1 - self.dampening
+
+    def flags(self, first: bool) -> tuple[bool, ...]:
+        return self.nesterov, first
 
     def array_names(self) -> tuple[str, ...]:
         return ("velocity",) if self.momentum else ()

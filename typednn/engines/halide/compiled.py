@@ -28,6 +28,7 @@ from typednn.engines.halide.frames import Frame, caller_of
 from typednn.engines.halide.parallel import Job
 from typednn.engines.halide.toolchain import Argument, Array, Build, Plan
 from typednn.engines.locks import Lock
+from typednn.engines.memory.addresses import address
 from typednn.engines.threads import get_threads
 from typednn.errors import EngineError
 
@@ -119,6 +120,19 @@ class Kernel:
             _compile_with_others(self)
         self.load()
         self.call(*arguments)
+
+    def prepared(self, *arguments: Any) -> Frame | None:
+        """A frame with these arguments filled in, for `function`; None where that is None. It keeps no array alive."""
+        if self.function is None:
+            return None
+        frame, full = Frame(self.plan), self.plan.in_full(arguments)
+        frame.fit(full)
+        for number, value in enumerate(full):
+            if type(value) is np.ndarray:
+                frame.words[frame.slot(number)] = address(value)
+            else:
+                frame.numbers(number)[frame.slot(number)] = value
+        return frame
 
     @property
     def is_loaded(self) -> bool:
