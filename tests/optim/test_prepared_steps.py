@@ -101,6 +101,7 @@ def test_what_is_set_between_steps_counts() -> None:
     first, second = ([(each, each) for each in weights[:2]] for weights in both.weights)
     for each, pairs in zip(both.optimizers, (first, second), strict=True):  # between parameters of one step too
         with observing(lambda _: None) if pairs is second else nullcontext():
+            each.lr = 0.1
             each.step(*pairs[0])
             each.eps = 0.5
             each.step(*pairs[1])
@@ -168,6 +169,9 @@ def test_the_reference_is_the_reference(monkeypatch: pytest.MonkeyPatch) -> None
     with using("reference"), observing(lambda ran: seen.append(ran.engine)):
         both.step()
     assert set(seen) == {"reference"}
+    both.step()
+    both.step()
+    assert both.prepared() == len(SHAPES)
     monkeypatch.setattr(Prepared, "run", None)
     with using("reference"):
         both.optimizers[0].step_many([(each, each) for each in both.weights[0]])
