@@ -101,6 +101,7 @@ CASES = [
     ("relu.backward", ([3, 4], [3, 4]), {}),
     ("leaky_relu.forward", ([3, 4], 0.1), {}),
     ("leaky_relu.backward", ([3, 4], [3, 4], 0.1), {}),
+    ("squares", ([3, 4],), {}),
     ("prelu.forward", ([3, 4], [1]), {}),
     ("prelu.backward", ([3, 4], [3, 4], [1]), {}),
     ("sigmoid.forward", ([3, 4],), {}),

@@ -18,6 +18,7 @@ from typednn.layers import (
     Tanh,
 )
 from typednn.losses import MSE
+from typednn.models import GPT2
 from typednn.optim import SGD
 from typednn.plans import Compiled, CompiledStep
 from typednn.plans.plan import Plan
@@ -212,6 +213,35 @@ def test_kept_inputs() -> None:
     """Are those of the layers, in every call."""
     pair = trained(Residual(Linear(4, 3) >> Tanh() >> Linear(3, 4)).init(rng()).train(), keep="inputs")
     assert pair.plans == 1
+
+
+@pytest.mark.parametrize("keep", ["inputs", "parameters"])
+def test_a_gradients_norm_and_its_product_with_a_number(keep: Any) -> None:
+    """A planned gradient's derivatives are found without a walk: the same as by it, inputs and shared ones too."""
+    model = GPT2(11, 6, 8, 2, 2, rng=rng())  # the head's weights are the tokens'
+    compiled: Compiled[Any, Any, Any] = Compiled(model, keep, told=pytest.fail)
+    tokens = rng().integers(0, 11, (3, 6))
+    grad: Any = None
+    for seed in range(5):
+        y = compiled.forward(tokens)
+        grad = compiled.backward(numbers(*y.shape, seed=seed))
+    assert hasattr(grad, "_made")
+    leaves = grad.leaves()
+    other = copy.deepcopy(grad)  # which a walk goes through
+    assert not hasattr(other, "_made")
+    walked = other.leaves()
+    assert [*leaves] == [*walked] != []
+    for name, leaf in leaves.items():
+        assert_bits(leaf, walked[name], name)
+    assert grad.norm() == other.norm() > 0
+    half, walked_half = grad * 0.5, other * 0.5
+    assert type(half) is type(grad)
+    assert hasattr(half, "_made")
+    for name, leaf in half.leaves().items():
+        assert_bits(leaf, leaves[name] * np.float32(0.5), name)
+    assert_gradients(half, walked_half, inputs=keep == "inputs")
+    model.update(SGD(1.0), half)
+    assert (half * 2).norm() == pytest.approx(grad.norm())
 
 
 def test_dropped_inputs() -> None:

@@ -13,22 +13,23 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
-from typednn.backends import to_numpy
+from typednn.backends import read_together, to_numpy
 from typednn.contracts.checks import Facts, check_agreement, judge, remembered, switch
 from typednn.contracts.derivatives import ANY_ARRAY, backwards, gradient_fields
 from typednn.contracts.hints import array_hints, check_hint, is_array_hint, is_memorable, is_open
 from typednn.errors import ArgumentError, ShapeError, StateError, explain
 from typednn.kernels.pointwise import add, scaled
+from typednn.kernels.totals import squares
 from typednn.shapes import Dim, evaluate
 
 # The names of the leaves that are one parameter's, for each shared parameter.
@@ -39,6 +40,20 @@ Array = TypeVar("Array", covariant=True)
 In = TypeVar("In", covariant=True)
 P = TypeVar("P", covariant=True)
 Gs = TypeVarTuple("Gs")
+
+
+class Made(Protocol):
+    """What is known of a gradient that a plan made, so that its fields need not be walked through."""
+
+    def uses(self, module: Any) -> tuple[list[Any], bool] | None:
+        """`typednn.module.tree.Node.uses`; None of another module, or where the module has changed."""
+
+    def named(self, gradient: Any) -> Iterable[tuple[str, AnyArray]]:
+        """`named_leaves` of the ``gradient``."""
+        ...
+
+    def changed(self, gradient: Any, change: Callable[[AnyArray], AnyArray]) -> Any:
+        """The ``gradient`` with ``change`` applied to each derivative by a parameter, whose shape stays."""
 
 
 class Gradient:
@@ -52,11 +67,11 @@ class Gradient:
     uses, under the name of the first. The parts hold the derivative of each use.
     """
 
-    __slots__ = ("_later", "_shared", "_uses")
+    __slots__ = ("_later", "_made", "_shared")
     _later: Callable[[], Any]  # of a `deferred` gradient
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
     # `Node.uses` of a module, where a plan knows them; None where they may be others by now
-    _uses: Callable[[Any], Any] | None
+    _made: Made
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
     __relations__: ClassVar[tuple[str, ...]] = ()
@@ -106,9 +121,7 @@ class Gradient:
         from typednn.html import bar, facts, number, shown, table
 
         leaves = self.leaves()
-        norms = {
-            name: math.sqrt(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64)))) for name, leaf in leaves.items()
-        }
+        norms = {name: math.sqrt(square) for name, square in squares_of(leaves).items()}
         most = max((norm for norm in norms.values() if math.isfinite(norm)), default=0.0) or 1.0
         rows = [
             (
@@ -125,7 +138,8 @@ class Gradient:
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
-        sums = dict(named_leaves(self))
+        made: Made | None = getattr(self, "_made", None)
+        sums = dict(named_leaves(self) if made is None else made.named(self))
         for first, *others in self.shared_leaves():
             sums[first] = functools.reduce(add, (sums.pop(name) for name in others), sums[first])
         return sums
@@ -160,10 +174,7 @@ class Gradient:
 
     def norm(self) -> float:
         """The Euclidean norm over all parameters together: sqrt(Σ g²)."""
-        # One reading per leaf; float64 so that millions of small squares add up.
-        return math.sqrt(
-            sum(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64))) for leaf in self.leaves().values())
-        )
+        return math.sqrt(sum(squares_of(self.leaves()).values()))
 
     def __add__(self, other: Self) -> Self:
         """The sum over parameters: gradients of two batches, accumulated."""
@@ -179,7 +190,12 @@ class Gradient:
         if not isinstance(number, Real):
             return NotImplemented
         plain = float(number)  # a Python float: NumPy's float64 would change a float32 array's dtype
-        return self._combined(lambda leaf: scaled(leaf, plain))
+
+        def times(leaf: Any) -> Any:
+            return scaled(leaf, plain)
+
+        made: Made | None = getattr(self, "_made", None)
+        return self._combined(times) if made is None else made.changed(self, times)
 
     __rmul__ = __mul__
 
@@ -378,6 +394,12 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     parts: Any = enumerate(node) if several else ((name, getattr(node, name)) for name in _own_fields(node.__class__))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     for name, part in parts:
         yield from named_leaves(part, f"{prefix}.{name}" if prefix else str(name))
+
+
+def squares_of(leaves: Mapping[str, AnyArray]) -> dict[str, float]:
+    """Σ g² of each derivative, by its name; a device is waited for once."""
+    totals = read_together([squares(leaf) for leaf in leaves.values()]) if leaves else []
+    return {name: total for name, (total,) in zip(leaves, totals, strict=True)}
 
 
 @cache

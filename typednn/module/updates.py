@@ -33,7 +33,7 @@ from typednn.contracts.protocols import Optimizer
 from typednn.errors import ShapeError, TypednnError, explain
 from typednn.kernels.pointwise import add
 from typednn.module.calls import locate
-from typednn.module.gradients import Gradient, with_fields
+from typednn.module.gradients import Gradient, Made, with_fields
 from typednn.module.state import changes
 from typednn.module.tree import Node, Use, summed
 
@@ -313,8 +313,8 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
     """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is
     hand-written.
     """
-    of_plan = getattr(grad, "_uses", None)
-    known = None if of_plan is None or switch.mode == "full" else of_plan(module)
+    made: Made | None = getattr(grad, "_made", None)
+    known = None if made is None or switch.mode == "full" else made.uses(module)
     try:
         uses, by_hand = module.uses(grad) if known is None else known
     except TypednnError as error:

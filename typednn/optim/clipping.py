@@ -20,15 +20,15 @@ def clip_grad_norm(grad: G, max_norm: float) -> G:
     A NaN or an infinity in it is an error, as with PyTorch's ``error_if_nonfinite=True``: no factor makes such a
     gradient small.
     """
-    return clipped(grad, max_norm, None)
+    check_gradient("clip_grad_norm", grad)
+    return clipped(grad, max_norm, grad.norm())
 
 
-def clipped(grad: G, max_norm: float, norm: float | None) -> G:
-    """As `clip_grad_norm`; ``norm`` is that of all parameters where ``grad`` has some of them, a stage's."""
+def clipped(grad: G, max_norm: float, norm: float) -> G:
+    """As `clip_grad_norm`; ``norm`` is that of all parameters, also where ``grad`` has some of them, a stage's."""
     where = "clip_grad_norm"
     largest = number(where, "max_norm", max_norm, least=0.0)
     check_gradient(where, grad)
-    norm = grad.norm() if norm is None else norm
     if not math.isfinite(norm):
         broken = [name for name, leaf in grad.leaves().items() if not np.isfinite(to_numpy(leaf)).all()]
         got = f"NaN or infinity in {', '.join(broken)}" if broken else "a sum of squares beyond float64"

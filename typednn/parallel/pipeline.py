@@ -16,8 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
-import numpy as np
-
+from typednn.module.gradients import squares_of
 from typednn.module.module import Module
 from typednn.parallel.cutting import check_pieces, costs_of, cut, pieces_of
 from typednn.parallel.in_flight import Left, put_back
@@ -124,7 +123,7 @@ class Pipeline:
 
     def norm(self, grad: Any) -> float:
         """The Euclidean norm of the gradients of all stages, added up in the order of one process."""
-        own = [float(np.sum(np.square(leaf, dtype=np.float64))) for leaf in grad.leaves().values()]
+        own = [*squares_of(grad.leaves()).values()]
         return math.sqrt(sum(square for squares in self.chain.every(own) for square in squares))
 
     def agreed(self, holds: bool) -> bool:

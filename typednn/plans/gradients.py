@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, Literal, TypeAlias, cast, final
 
 import numpy as np
 
 from typednn.errors import StateError, TypednnError, explain
-from typednn.module.gradients import ElementwiseGrad, Gradient
+from typednn.module.gradients import ElementwiseGrad, Gradient, Made, named_leaves
 from typednn.module.state import Cell
 from typednn.module.tree import Node, Use
 from typednn.plans.recording import Unplannable, View
@@ -19,6 +18,27 @@ from typednn.plans.state import State
 
 Keep: TypeAlias = Literal["parameters", "inputs"]
 _Make = Callable[[Sequence[Any]], Any]
+
+
+@final
+class _Made(Made):
+    """Of a template's gradient."""
+
+    __slots__ = ("_arrays", "_template")
+
+    def __init__(self, template: Template, arrays: Sequence[Any]) -> None:
+        self._template: Template = template
+        self._arrays: Sequence[Any] = arrays
+
+    def uses(self, module: Node) -> tuple[list[Use], bool] | None:
+        return self._template.used(self._arrays, module)
+
+    def named(self, gradient: Gradient) -> list[tuple[str, Any]]:
+        return self._template.named(self._arrays, gradient)
+
+    def changed(self, gradient: Gradient, change: Callable[[Any], Any]) -> Any:
+        own = {id(leaf) for _, leaf in self.named(gradient)}
+        return self._template.made_of([change(each) if id(each) in own else each for each in self._arrays])
 
 
 @final
@@ -35,6 +55,7 @@ class Template:
         self._module: Node = module
         self._state: State = state
         self._uses: list[tuple[str, Cell, int, Node]] = []
+        self._names: list[tuple[str, int]] = []  # of the derivatives by parameters, each with its place
         if isinstance(grad, Gradient):
             with suppress(TypednnError, KeyError):  # it lacks a part, of which an update tells, or makes new arrays
                 uses, self._by_hand = module.uses(grad)
@@ -43,17 +64,27 @@ class Template:
 
     def made(self, array: Callable[[View], Any]) -> Any:
         """The gradient with the arrays of now."""
-        arrays = [array(view) for view in self.leaves]
+        return self.made_of([array(view) for view in self.leaves])
+
+    def made_of(self, arrays: Sequence[Any]) -> Any:
+        """The gradient of these arrays, one for each of the ``leaves``."""
         gradient = self._make(arrays)
         if self._uses:
-            object.__setattr__(gradient, "_uses", partial(self._used, arrays))
+            object.__setattr__(gradient, "_made", _Made(self, arrays))
         return gradient
 
-    def _used(self, arrays: Sequence[Any], module: Node) -> tuple[list[Use], bool] | None:
-        """`Node.uses` of a gradient, without a walk; None of another module, or where the module has changed."""
+    def used(self, arrays: Sequence[Any], module: Node) -> tuple[list[Use], bool] | None:
+        """`Made.uses` of a gradient of these arrays."""
         if module is not self._module or not self._state.holds():
             return None
         return [(path, cell, arrays[place], holder) for path, cell, place, holder in self._uses], self._by_hand
+
+    def named(self, arrays: Sequence[Any], gradient: Gradient) -> list[tuple[str, Any]]:
+        """`Made.named` of a gradient of these arrays."""
+        if not self._names:
+            places = {id(array): place for place, array in enumerate(arrays)}
+            self._names = [(name, places[id(leaf)]) for name, leaf in named_leaves(gradient)]
+        return [(name, arrays[place]) for name, place in self._names]
 
     def _maker(self, value: Any) -> _Make:
         if isinstance(value, np.ndarray):

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from typednn.arrays import AnyArray
-from typednn.backends import to_numpy
 from typednn.contracts.protocols import Optimizer
 from typednn.layer import Layer
+from typednn.module.gradients import squares_of
 from typednn.module.module import Module
 from typednn.module.updates import update_if
 from typednn.optim.accumulation import Summed
@@ -58,8 +56,8 @@ class PendingStep:
 def gradient_norms(model: Module, grad: Any) -> dict[str, float]:
     """The Euclidean norm of each layer's gradient, by the layer's path."""
     squares: defaultdict[str, float] = defaultdict(float)
-    for name, array in model.named_gradients(grad).items():
-        squares[name.rpartition(".")[0] or name] += float(np.sum(np.square(to_numpy(array), dtype=np.float64)))
+    for name, square in squares_of(model.named_gradients(grad)).items():
+        squares[name.rpartition(".")[0] or name] += square
     return {layer: math.sqrt(square) for layer, square in squares.items()}
 
 

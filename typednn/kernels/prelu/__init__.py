@@ -14,7 +14,7 @@ def _covers(next_grad: AnyArray, x: AnyArray, slope: Array1) -> bool:
 backward: Final = op(
     "prelu.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "x next_grad slope", least=cpu.SUMS, sizes=_covers),
+    Engine("halide", cpu.backward, "x next_grad slope", sizes=_covers),
     flops=4,
 )
 forward: Final = op(
