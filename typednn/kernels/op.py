@@ -48,7 +48,8 @@ class Engine:
     uint32"}``. ``least``: numbers in the first array from which the engine is quicker. ``same_shape``: all ``arrays``
     have one shape. ``sizes``, called last with all arguments, says whether kernels take these sizes. ``plan`` instead
     returns what runs them, or None; ``run`` gets it first. ``aligned``: the first array is written in place, in whole
-    vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
+    vectors. ``on``: `fast`, or `engines.cuda.on_gpu`. ``trusts`` is for an engine that looks at numbers: whether what
+    its compiled code alone makes of these arguments, the results, is what the op gives. A plan asks it each time.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Engine:
         sizes: Callable[..., bool] | None = None,
         plan: Callable[..., Any] | None = None,
         on: Callable[..., bool] = fast,
+        trusts: Callable[[Sequence[Any], Sequence[Any]], bool] | None = None,
     ) -> None:
         self.name: str = name
         self.run: Callable[..., Any] = run
@@ -77,6 +79,7 @@ class Engine:
         self.sizes: Callable[..., bool] | None = sizes
         self.plan: Callable[..., Any] | None = plan
         self.on: Callable[..., bool] = on
+        self.trusts: Callable[[Sequence[Any], Sequence[Any]], bool] | None = trusts
 
     def from_one(self) -> Engine:
         """The same for one number and more."""

@@ -9,6 +9,7 @@ threads. `squares` is the total of x², of which a gradient's norm is the root.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, final
@@ -111,6 +112,13 @@ def _square(xp: Any, x: Any) -> Any:
     return x * x
 
 
-squares: Final = Total("squares", _square).op(flops=2)
+_squares: Final = Total("squares", _square)
+squares: Final = _squares.op(flops=2)
 
-__all__ = ["Total", "squares"]
+
+def finite(array: AnyArray) -> bool:
+    """Whether all numbers that a kernel wrote are finite: then so is the sum of their squares, but for float64's."""
+    return math.isfinite(_squares.run(array)) or bool(np.isfinite(array).all())
+
+
+__all__ = ["Total", "finite", "squares"]

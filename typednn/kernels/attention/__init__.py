@@ -17,7 +17,14 @@ def _flops(q: Array4, k: Array4, causal: bool) -> int:
 backward: Final = op(
     "attention.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "next_grad q k v y log_sums", others={"mask": "bool"}, plan=cpu.plan_backward),
+    Engine(
+        "halide",
+        cpu.backward,
+        "next_grad q k v y log_sums",
+        others={"mask": "bool"},
+        plan=cpu.plan_backward,
+        trusts=cpu.trusts,
+    ),
     Engine("cuda", cuda.backward, "next_grad q k v y log_sums", sizes=cuda.covers_backward, on=on_gpu),
     flops=flops_of(
         reference.backward,
@@ -27,7 +34,7 @@ backward: Final = op(
 forward: Final = op(
     "attention.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "q k v", others={"mask": "bool"}, plan=cpu.plan),
+    Engine("halide", cpu.forward, "q k v", others={"mask": "bool"}, plan=cpu.plan, trusts=cpu.trusts),
     Engine("cuda", cuda.forward, "q k v", sizes=cuda.covers, on=on_gpu),
     flops=flops_of(reference.forward, lambda q, k, v, mask=None, causal=False, dropout=None: 2 * _flops(q, k, causal)),
     keeps="q k v mask y log_sums",

@@ -5,9 +5,8 @@ results, which are thrown away: the reference computes them again. The look for 
 time. With dropout a kernel computes the reference's bits where it needs them, so nothing of time × memory is written.
 """
 
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from typednn.arrays import AnyBoolArray, Array3, Array4
 from typednn.engines import Array, Kernel, Scalar, empty, kernel, specialised
@@ -16,6 +15,7 @@ from typednn.kernels.attention import reference, schedules, single
 from typednn.kernels.attention.reference import Drawn
 from typednn.kernels.dropout.cpu import signed
 from typednn.kernels.dropout.reference import WORD, least_kept, words
+from typednn.kernels.totals import finite
 
 QUERIES = 16  # fewer, but not one, are left to the reference, which takes less time: a kernel computes a whole block
 VECTOR = 8  # heads whose features are no multiple of it are left to the reference: whole vectors lie along them
@@ -109,13 +109,18 @@ def plan_backward(
     return None if kernels is None else kernels[1]
 
 
+def trusts(arguments: Sequence[Any], results: Sequence[Any]) -> bool:
+    """Whether nothing that was multiplied by a weight of 0 is NaN or infinite, by y or by (dq, dk, dv)."""
+    return all(finite(each) for each in results if each.ndim == 4)
+
+
 def forward(
     planned: Kernel, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None
 ) -> tuple[Array4, Array3]:
     """y and log_sums."""
     y, log_sums = empty(q.shape, q.dtype), empty((q.shape[0], q.shape[2], q.shape[1]), q.dtype)
     planned.call(q, k, v, *_others(mask, dropout), y, log_sums)
-    return (y, log_sums) if np.isfinite(y).all() else reference.forward(q, k, v, mask, causal, dropout)
+    return (y, log_sums) if finite(y) else reference.forward(q, k, v, mask, causal, dropout)
 
 
 def backward(
@@ -133,6 +138,6 @@ def backward(
     """(dq, dk, dv), from what `forward` gave."""
     dq, dk, dv = (empty(x.shape, x.dtype) for x in (q, k, v))
     planned.call(next_grad, q, k, v, y, log_sums, *_others(mask, dropout), dq, dk, dv)
-    if all(np.isfinite(slope).all() for slope in (dq, dk, dv)):
+    if finite(dq) and finite(dk) and finite(dv):
         return dq, dk, dv
     return reference.backward(next_grad, q, k, v, mask, y, log_sums, causal, dropout)

@@ -34,8 +34,22 @@ def _backward_flops(
 backward: Final = op(
     "conv2d.backward",
     reference.backward,
-    Engine("winograd", winograd.backward, _ARRAYS, others=_WINNERS, plan=winograd.plan_backward),
-    Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, plan=cpu.plan_backward),
+    Engine(
+        "winograd",
+        winograd.backward,
+        _ARRAYS,
+        others=_WINNERS,
+        plan=winograd.plan_backward,
+        trusts=lambda _, results: winograd.trusts_backward(*results[:2]),
+    ),
+    Engine(
+        "halide",
+        cpu.backward,
+        _ARRAYS,
+        others=_WINNERS,
+        plan=cpu.plan_backward,
+        trusts=lambda arguments, results: results[0] is None or cpu.is_finite(arguments[2]),
+    ),
     Engine("blas", cpu.backward_by_products, _ARRAYS, others=_WINNERS, plan=cpu.plan_by_products),
     Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
     flops=_backward_flops,
@@ -43,7 +57,13 @@ backward: Final = op(
 forward: Final = op(
     "conv2d.forward",
     reference.forward,
-    Engine("winograd", winograd.forward, "x weight bias", plan=winograd.plan),
+    Engine(
+        "winograd",
+        winograd.forward,
+        "x weight bias",
+        plan=winograd.plan,
+        trusts=lambda _, results: winograd.trusts(results[0]),
+    ),
     Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
     flops=flops_of(

@@ -147,7 +147,7 @@ def plan_backward(
     ]
     if planned is None or not wants_input:
         return planned
-    if planned.dx is None or (planned.finite and not _is_finite(weight)):
+    if planned.dx is None or (planned.finite and not is_finite(weight)):
         return None
     return planned
 
@@ -181,7 +181,7 @@ def plan_dx(dz: Array4, weight: Array4, window: Window, shape: tuple[int, ...]) 
     planned = _backward[
         shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype
     ]
-    return None if planned is None or planned.dx is None or (planned.finite and not _is_finite(weight)) else planned
+    return None if planned is None or planned.dx is None or (planned.finite and not is_finite(weight)) else planned
 
 
 def dx(
@@ -198,7 +198,7 @@ def dx(
     return found
 
 
-def _is_finite(weight: Array4) -> bool:
+def is_finite(weight: Array4) -> bool:
     """Whether all weights are finite: with an infinity or NaN among them, their sum is not."""
     return math.isfinite(np.add.reduce(weight, None))
 

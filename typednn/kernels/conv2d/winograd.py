@@ -378,7 +378,7 @@ def forward(
     """(y, winners)."""
     arguments = x, weight, bias, window, activation, keeps
     y, winners = directly.forward(planned.run, *arguments)
-    if _numbers(y):
+    if trusts(y):
         return y, winners
     direct = directly.plan(*arguments)
     if direct is None:  # too many sizes have kernels
@@ -386,7 +386,7 @@ def forward(
     return directly.forward(direct, *arguments)
 
 
-def _numbers(images: Array4) -> bool:
+def trusts(images: Array4) -> bool:
     """Whether all are finite, by one channel of all pixels, and by all channels of one pixel."""
     return isfinite(np.add.reduce(images[..., 0], None)) and isfinite(np.add.reduce(images[0, 0, 0], None))
 
@@ -427,10 +427,15 @@ def plan_backward(
     return planned if planned is not None and len(x) >= planned.images else None
 
 
+def trusts_backward(dx: Array4 | None, dweight: Array4) -> bool:
+    """Whether all derivatives are finite."""
+    return isfinite(np.add.reduce(dweight, None)) and (dx is None or trusts(dx))
+
+
 def backward(planned: Planned[directly.Planned], *arguments: Any) -> tuple[Array4 | None, Array4, Array1 | None]:
     """(dx, dweight, dbias), as `cpu.backward`."""
     dx, dweight, dbias = directly.backward(planned.run, *arguments)
-    if isfinite(np.add.reduce(dweight, None)) and (dx is None or _numbers(dx)):
+    if trusts_backward(dx, dweight):
         return dx, dweight, dbias
     direct = directly.plan_backward(*arguments)
     if direct is not None:
