@@ -1175,8 +1175,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "X-N1", "layers/multi_head_attention.py",
-        "        y, log_sums = attention.forward(q, k, v, mask, self.causal, drawn)\n",
-        "        y, log_sums = attention.forward(q, k, v, mask, False, drawn)\n",
+        "            y, log_sums = attention.self_forward(read[0], self.num_heads, mask, self.causal, drawn)\n",
+        "            y, log_sums = attention.self_forward(read[0], self.num_heads, mask, False, drawn)\n",
         "models/test_blocks.py::test_an_encoder_block",
     ),
     fault(

@@ -8,7 +8,7 @@ from fast_ops import agree, by_reference, needs_halide, numbers, on_every_target
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.engines import counting
+from typednn.engines import counting, using
 from typednn.kernels import attention
 from typednn.kernels.attention import cpu
 
@@ -91,6 +91,32 @@ def test_forward_and_backward(features, axes_of_mask, causal, dtype, batch, time
     q, k, v, mask, next_grad = arrays(seed, batch, time, memory, heads, features, axes_of_mask, dtype)
     y, log_sums = agree(attention.forward, q, k, v, mask, causal, magnitude=error, ulps=1)
     agree(attention.backward, next_grad, q, k, v, mask, y, log_sums, causal, magnitude=error_backward, ulps=1)
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("dropout", [None, (0.3, 2**40 + 3, 5)], ids=["", "dropout"])
+@each
+@settings(max_examples=12, deadline=None)
+@given(batch=st.integers(1, 3), time=lengths, heads=st.integers(1, 3), seed=seeds)
+def test_a_sequence_that_attends_to_itself(
+    features, axes_of_mask, causal, dtype, dropout, engine, batch, time, heads, seed
+):
+    """q, k and v in one array: the bits of three arrays, forward and backward."""
+    q, k, v, mask, next_grad = arrays(seed, batch, time, time, heads, features, axes_of_mask, dtype)
+    qkv, wide = np.stack([q, k, v], axis=2).reshape(batch, time, -1), (batch, time, heads * features)
+    with using(engine), counting() as ran:
+        y, log_sums = attention.self_forward(qkv, heads, mask, causal, dropout)
+        of_parts = attention.forward(q, k, v, mask, causal, dropout)
+        dqkv = attention.self_backward(next_grad.reshape(wide), qkv, mask, y, log_sums, causal, dropout)
+        slopes = attention.backward(next_grad, q, k, v, mask, *of_parts, causal, dropout)
+    one = engine == "fast" and time == 1 and mask is None and not causal and dropout is None
+    equal = np.testing.assert_allclose if one else np.testing.assert_array_equal  # one query has a kernel of its own
+    equal(y, of_parts[0].reshape(wide), **({"rtol": 1e-5} if one else {}))
+    equal(log_sums, of_parts[1], **({"rtol": 1e-5} if one else {}))
+    if not one:
+        np.testing.assert_array_equal(dqkv, np.stack(slopes, axis=2).reshape(qkv.shape))
+    if engine == "fast":
+        assert ran["self_attention.forward", "halide"] == ran["self_attention.backward", "halide"] == 1
 
 
 @each

@@ -26,6 +26,7 @@ TANH, RELU = Activation("tanh"), Activation("relu")
 POOLED = Window(padding=(1, 0, 2, 1), pooling=(PAIR, PAIR, ONE))
 INDEX = np.array([[3, 0], [2, 1]], dtype=np.uint8)[None, :, :, None]
 MASK = np.array([[True, False, True], [True, True, False]])
+MASK_OF_ITSELF = np.array([[True, False, True, True, False], [True, True, False, False, True]])
 LABELS = np.array([1, 0, 2])
 TOKENS = np.array([[1, 0, 2], [1, 1, 3]])
 HALVES = np.array([[0x3F80, 0xBF80, 0, 0x4049], [0, 1, 0x3F81, 0x4000]], dtype=np.uint16)  # bfloat16, and some bytes
@@ -207,6 +208,10 @@ CASES = [
         ([2, 5, 2, 4], [2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], None, [2, 5, 2, 4], [2, 2, 5], True, (0.5, 3, 1)),
         {},
     ),
+    ("self_attention.forward", ([2, 5, 24], 2, MASK_OF_ITSELF, True), {}),
+    ("self_attention.forward", ([2, 5, 24], 2, None, False, (0.5, 3, 1)), {}),
+    ("self_attention.backward", ([2, 5, 8], [2, 5, 24], MASK_OF_ITSELF, [2, 5, 8], [2, 2, 5], True), {}),
+    ("self_attention.backward", ([2, 5, 8], [2, 5, 24], None, [2, 5, 8], [2, 2, 5], False, (0.5, 3, 1)), {}),
     ("add_sines", ([2, 5, 3], 1), {}),
     ("learned_positions.forward", ([2, 5, 3], [7, 3], 1), {}),
     ("learned_positions.backward", ([2, 5, 3], 7), {}),
@@ -397,6 +402,11 @@ FLOPS = {
     "attention.backward": (
         ([2, 5, 2, 4], [2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], None, [2, 5, 2, 4], [2, 2, 5], False),
         5 * 2 * 2 * 2 * 4 * 5 * 3,
+    ),
+    "self_attention.forward": (([2, 5, 24], 2, None, True), 2 * 2 * 2 * 2 * 4 * (1 + 2 + 3 + 4 + 5)),
+    "self_attention.backward": (
+        ([2, 5, 8], [2, 5, 24], None, [2, 5, 8], [2, 2, 5], False),
+        5 * 2 * 2 * 2 * 4 * 5 * 5,
     ),
     "rotate": (([2, 5, 3, 4],), 3 * 120),
 }

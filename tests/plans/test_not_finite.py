@@ -42,6 +42,10 @@ def attention() -> Any:
     return MultiHeadAttention(16, 2, causal=True).init(np.random.default_rng(0))
 
 
+def rotary() -> Any:
+    return MultiHeadAttention(16, 2, causal=True, rotary=True).init(np.random.default_rng(0))
+
+
 def dropping() -> Any:
     return MultiHeadAttention(16, 2, causal=True, dropout=0.3).init(np.random.default_rng(0))
 
@@ -51,9 +55,10 @@ def convolution(*more: Any, **settings: Any) -> Callable[[], Any]:
 
 
 CASES = {
-    "attention": Case(attention, (2, 32, 16), ("attention.forward", "halide"), nan_at(0, -1, 3)),
-    "attention, backward": Case(attention, (2, 32, 16), ("attention.backward", "halide"), nan_at(1, 0, 0)),
-    "dropout": Case(dropping, (2, 32, 16), ("attention.forward", "halide"), nan_at(0, -1, 3)),
+    "attention": Case(attention, (2, 32, 16), ("self_attention.forward", "halide"), nan_at(0, -1, 3)),
+    "attention, backward": Case(attention, (2, 32, 16), ("self_attention.backward", "halide"), nan_at(1, 0, 0)),
+    "rotary": Case(rotary, (2, 32, 16), ("attention.forward", "halide"), nan_at(0, -1, 3)),
+    "dropout": Case(dropping, (2, 32, 16), ("self_attention.forward", "halide"), nan_at(0, -1, 3)),
     "Winograd": Case(
         convolution(32, 32, 3, padding=1), (8, 16, 16, 32), ("conv2d.forward", "winograd"), nan_at(1, 2, 3, 4)
     ),

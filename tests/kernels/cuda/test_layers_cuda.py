@@ -160,6 +160,20 @@ def test_attention(gpu, batch, time, memory, heads, features, causal, seed):
 
 
 @pytest.mark.parametrize("causal", [True, False])
+def test_a_sequence_that_attends_to_itself(gpu, causal):
+    """q, k and v in one array: the bits of three arrays."""
+    q, k, v, dy = queries(0, 2, 5, 5, 3, 4)
+    qkv = np.stack([q, k, v], axis=2).reshape(2, 5, -1)
+    y, log_sums = gpu.run(attention.self_forward, qkv, 3, None, causal)
+    of_parts = gpu.run(attention.forward, q, k, v, None, causal)
+    np.testing.assert_array_equal(y, of_parts[0].reshape(y.shape))
+    np.testing.assert_array_equal(log_sums, of_parts[1])
+    dqkv = gpu.run(attention.self_backward, dy.reshape(y.shape), qkv, None, y, log_sums, causal)
+    slopes = gpu.run(attention.backward, dy, q, k, v, None, *of_parts, causal)
+    np.testing.assert_array_equal(dqkv, np.stack(slopes, axis=2).reshape(qkv.shape))
+
+
+@pytest.mark.parametrize("causal", [True, False])
 def test_slopes_of_attention(gpu, causal):
     q, k, v, dy = queries(0, 1, 3, 2, 2, 2, np.float64)
 

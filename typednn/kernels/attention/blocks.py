@@ -19,6 +19,22 @@ COLUMNS = 4  # likewise keys, in dk and dv, with some features
 TILES = 8  # times ROWS: the queries of a block
 
 
+class Part:
+    """q, k or v of an array that has all three, [feature, head, which, place, batch]; read as an array of its own."""
+
+    def __init__(self, packed: hl.ImageParam, which: int) -> None:
+        self.packed: hl.ImageParam = packed
+        self.which: int = which
+
+    def __getitem__(self, at: tuple[hl.Expr | int, ...]) -> hl.Expr:
+        f, h, place, b = at
+        return self.packed[f, h, self.which, place, b]
+
+    def dim(self, axis: int) -> hl.Dimension:
+        """The size of an axis of [feature, head, place, batch]."""
+        return self.packed.dim(axis if axis < 2 else axis + 1)
+
+
 class Blocks:
     """The queries and keys of all heads."""
 
@@ -26,15 +42,15 @@ class Blocks:
         self,
         cpu: Cpu,
         name: str,
-        q: hl.ImageParam,
-        k: hl.ImageParam,
+        q: hl.ImageParam | Part,
+        k: hl.ImageParam | Part,
         mask: Sequence[hl.ImageParam],
         features: int,
         causal: bool,
     ) -> None:
         self.name: str = name
-        self.q: hl.ImageParam = q
-        self.k: hl.ImageParam = k
+        self.q: hl.ImageParam | Part = q
+        self.k: hl.ImageParam | Part = k
         self.mask: Sequence[hl.ImageParam] = mask
         self.features: int = features
         self.causal: bool = causal
@@ -90,14 +106,14 @@ class Blocks:
             tiles.where(self.meets(tiles.x, block))
         return tiles.x
 
-    def packed(self, name: str, x: hl.ImageParam) -> hl.Func:
+    def packed(self, name: str, x: hl.ImageParam | Part) -> hl.Func:
         """``x`` of keys with its axes exchanged, tile after tile: [lane, feature, tile, head, batch]."""
         packed, j = self.func(name), hl.min(self.tile * self.keys + self.lane, self.memory - 1)
         packed[self.lane, self.f, self.tile, self.h, self.b] = x[self.f, self.h, j, self.b]
         packed.bound(self.lane, 0, self.keys).vectorize(self.lane, self.vector)
         return packed
 
-    def products(self, name: str, x: hl.ImageParam, packed: hl.Func) -> Products:
+    def products(self, name: str, x: hl.ImageParam | Part, packed: hl.Func) -> Products:
         """Σ_f x[f, query]·packed[key, f]."""
         lane, tile, i, block, h, b = self.of_scores
         products, over = self.func(name), hl.RDom([(0, self.features)])

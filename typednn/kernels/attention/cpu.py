@@ -17,6 +17,9 @@ from typednn.kernels.dropout.cpu import signed
 from typednn.kernels.dropout.reference import WORD, least_kept, words
 from typednn.kernels.totals import finite
 
+# As kernels see qkv of a sequence that attends to itself.
+_PACKED = "batch", "time", 3, "heads"
+
 QUERIES = 16  # fewer, but not one, are left to the reference, which takes less time: a kernel computes a whole block
 VECTOR = 8  # heads whose features are no multiple of it are left to the reference: whole vectors lie along them
 _MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
@@ -24,24 +27,26 @@ _MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
 
 @specialised("attention", "numbers of features in a head")
 def _kernels(
-    features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32, dropout: bool = False
+    features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32, dropout: bool = False, packed: bool = False
 ) -> tuple[Kernel, Kernel] | None:
     """Forward and backward."""
     if features % VECTOR:
         return None
     queries, keys = Array("batch", "time", "heads", features), Array("batch", "memory", "heads", features)
+    read = (Array(*_PACKED, features),) if packed else (queries, keys, keys)
     log_sums, options = (
         Array("batch", "heads", "time"),
-        {"features": features, "causal": causal, "masked": axes_of_mask > 0},
+        {"features": features, "causal": causal, "masked": axes_of_mask > 0, "packed": packed},
     )
-    mask: tuple[Any, ...] = (Array(*_MASKS[axes_of_mask], dtype="bool"),) if axes_of_mask else ()
+    of_mask = [each.replace("memory", "time") if packed else each for each in _MASKS[axes_of_mask]]
+    mask: tuple[Any, ...] = (Array(*of_mask, dtype="bool"),) if axes_of_mask else ()
     if dropout:
         mask += (Scalar(), *[Scalar("int32")] * 4)
     return (
         kernel(
             "attention.forward",
             schedules.forward,
-            inputs=(queries, keys, keys, *mask),
+            inputs=(*read, *mask),
             outputs=(queries, log_sums),
             options=options,
             dtype=dtype,
@@ -49,8 +54,8 @@ def _kernels(
         kernel(
             "attention.backward",
             schedules.backward,
-            inputs=(queries, queries, keys, keys, queries, log_sums, *mask),
-            outputs=(queries, keys, keys),
+            inputs=(queries, *read, queries, log_sums, *mask),
+            outputs=read,
             options=options,
             dtype=dtype,
         ),
@@ -110,8 +115,8 @@ def plan_backward(
 
 
 def trusts(arguments: Sequence[Any], results: Sequence[Any]) -> bool:
-    """Whether nothing that was multiplied by a weight of 0 is NaN or infinite, by y or by (dq, dk, dv)."""
-    return all(finite(each) for each in results if each.ndim == 4)
+    """Whether nothing that was multiplied by a weight of 0 is NaN or infinite, by y, by dq, dk and dv, or by dqkv."""
+    return finite(results[0]) and all(finite(each) for each in results[1:] if each.ndim == 4)
 
 
 def forward(
@@ -141,3 +146,64 @@ def backward(
     if finite(dq) and finite(dk) and finite(dv):
         return dq, dk, dv
     return reference.backward(next_grad, q, k, v, mask, y, log_sums, causal, dropout)
+
+
+# ------------------------------------------------------------------ a sequence that attends to itself
+
+
+def _planned_self(
+    qkv: Array3, heads: int, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None
+) -> tuple[Kernel, Kernel] | None:
+    if qkv.shape[1] < QUERIES or (dropout is not None and least_kept(dropout[0]) > WORD):
+        return None
+    features = qkv.shape[2] // (3 * heads)
+    return _kernels[features, 0 if mask is None else mask.ndim, causal, qkv.dtype, dropout is not None, True]
+
+
+def plan_self(qkv: Array3, heads: int, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> Kernel | None:
+    """The kernel of `self_forward`; None where there is none."""
+    kernels = _planned_self(qkv, heads, mask, causal, dropout)
+    return None if kernels is None else kernels[0]
+
+
+def plan_self_backward(
+    next_grad: Array3,
+    qkv: Array3,
+    mask: AnyBoolArray | None,
+    y: Array3,
+    log_sums: Array3,
+    causal: bool,
+    dropout: Drawn | None,
+) -> Kernel | None:
+    """The kernel of `self_backward`; None where there is none."""
+    kernels = _planned_self(qkv, log_sums.shape[1], mask, causal, dropout)
+    return None if kernels is None else kernels[1]
+
+
+def self_forward(
+    planned: Kernel, qkv: Array3, heads: int, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None
+) -> tuple[Array3, Array3]:
+    """y and log_sums."""
+    batch, time, packed = qkv.shape
+    y, log_sums = empty((batch, time, packed // 3), qkv.dtype), empty((batch, heads, time), qkv.dtype)
+    by_heads = qkv.reshape(batch, time, 3, heads, -1)
+    planned.call(by_heads, *_others(mask, dropout), y.reshape(batch, time, heads, -1), log_sums)
+    return (y, log_sums) if finite(y) else reference.self_forward(qkv, heads, mask, causal, dropout)
+
+
+def self_backward(
+    planned: Kernel,
+    next_grad: Array3,
+    qkv: Array3,
+    mask: AnyBoolArray | None,
+    y: Array3,
+    log_sums: Array3,
+    causal: bool,
+    dropout: Drawn | None,
+) -> Array3:
+    """dqkv, from what `self_forward` gave."""
+    (batch, time, _), heads, dqkv = qkv.shape, log_sums.shape[1], empty(qkv.shape, qkv.dtype)
+    packed, rows = (batch, time, 3, heads, -1), (batch, time, heads, -1)
+    arrays = next_grad.reshape(rows), qkv.reshape(packed), y.reshape(rows), log_sums
+    planned.call(*arrays, *_others(mask, dropout), dqkv.reshape(packed))
+    return dqkv if finite(dqkv) else reference.self_backward(next_grad, qkv, mask, y, log_sums, causal, dropout)

@@ -9,7 +9,7 @@ from typing import Any
 from typednn.arrays import namespace
 from typednn.engines.cublas import product
 from typednn.engines.cuda import JOINED, CudaKernel
-from typednn.kernels.attention.reference import SCORES_ON_GPU, by_heads
+from typednn.kernels.attention.reference import SCORES_ON_GPU, by_heads, parts
 
 _CODE = (
     JOINED
@@ -117,6 +117,33 @@ def backward(
         dk[some] = by_heads(product(_transposed(dscores), queries))
         dv[some] = by_heads(product(_transposed(weights), grads))
     return dq, dk, dv
+
+
+def covers_self(qkv: Any, heads: int, mask: Any, causal: bool, dropout: Any) -> bool:
+    """As `covers`."""
+    return covers(*parts(qkv, heads), mask, causal, dropout)
+
+
+def covers_self_backward(
+    next_grad: Any, qkv: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any
+) -> bool:
+    """As `covers`."""
+    batch, time, packed = qkv.shape
+    shaped = next_grad.shape == y.shape == (batch, time, packed // 3)
+    return shaped and covers_self(qkv, log_sums.shape[1], mask, causal, dropout)
+
+
+def self_forward(qkv: Any, heads: int, mask: Any, causal: bool, dropout: Any) -> tuple[Any, Any]:
+    """(y, log_sums)."""
+    y, log_sums = forward(*parts(qkv, heads), mask, causal, dropout)
+    return y.reshape(*qkv.shape[:2], -1), log_sums
+
+
+def self_backward(next_grad: Any, qkv: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any) -> Any:
+    """dqkv."""
+    q, k, v = parts(qkv, log_sums.shape[1])
+    derivatives = backward(next_grad.reshape(q.shape), q, k, v, mask, y.reshape(q.shape), log_sums, causal, dropout)
+    return namespace(qkv).stack(derivatives, axis=2).reshape(qkv.shape)
 
 
 def _transposed(matrices: Any) -> Any:

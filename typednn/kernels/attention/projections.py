@@ -73,19 +73,29 @@ def projected(
     return (rotate(q, first=first), rotate(k, first=first), v) if rotary else (q, k, v)
 
 
+def together(layer: Any, x: Float[Array3, "batch time embed_dim"]) -> Float[Array3, "batch time 3*embed_dim"]:
+    """q, k and v of ``x`` in one array, by one product with a ``layer``'s packed weights."""
+    qkv: Array3 = mapped(x, layer.in_proj_weight, layer.in_proj_bias, (*x.shape[:2], 3 * layer.embed_dim))
+    return qkv
+
+
+def together_backward(
+    layer: Any, next_grad: Float[Array3, "batch time packed"], x: Float[Array3, "batch time embed_dim"]
+) -> tuple[Float[Array3, "batch time embed_dim"], Float[Array2, "packed embed_dim"], Float[Array1, " packed"]]:
+    """(dx, dweight, dbias) of `together`."""
+    return mapped_backward(next_grad, x, layer.in_proj_weight)
+
+
 def projected_together(
     layer: Any, x: Float[Array3, "batch time embed_dim"], first: int
 ) -> tuple[
     Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"]
 ]:
-    """`projected` of ``x`` alone, by one product with a ``layer``'s packed weights: less time for few positions; the
-    parts are copied.
-    """
+    """`projected` of ``x`` alone, of copied parts of `together`: less time for few positions."""
     if layer.in_proj_weight is None:
         return projected(x, x, *of_layer(layer), layer.num_heads, layer.rotary, first)
-    whole = mapped(x, layer.in_proj_weight, layer.in_proj_bias, (*x.shape[:2], 3 * layer.embed_dim))
     by_heads = *x.shape[:2], layer.num_heads, layer.embed_dim // layer.num_heads
-    q, k, v = (reshape(part, by_heads) for part in split(2, whole, (layer.embed_dim,) * 3))
+    q, k, v = (reshape(part, by_heads) for part in split(2, together(layer, x), (layer.embed_dim,) * 3))
     return (rotate(q, first=first), rotate(k, first=first), v) if layer.rotary else (q, k, v)
 
 

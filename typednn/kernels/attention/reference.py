@@ -13,6 +13,9 @@ before: y_i = Σ_j m_ij p_ij v_j, where m_ij is 0 with this probability, else 1/
 head's number and of i and j (`typednn.kernels.dropout.reference`). Then dv_j = Σ_i m_ij p_ij dy_i and ds_ij = p_ij
 (m_ij dy_i·v_j - dy_i·y_i).
 
+Where a sequence attends to itself, q, k and v are one array, which one product of matrices gives: qkv (batch, time,
+3·heads·features). Then y is (batch, time, heads·features).
+
 Some queries are computed at a time; of all scores, time·memory numbers for each head, only L is kept. Backward computes
 scores and m again. 4·time·memory·features flops for each head forward, 10 backward, about half of it where it is
 causal.
@@ -95,6 +98,45 @@ def backward(
         dk += _product(dscores.transpose(0, 1, 3, 2), its_q).transpose(0, 2, 1, 3)
         dv += _product(used.transpose(0, 1, 3, 2), dy).transpose(0, 2, 1, 3)
     return dq, dk, dv
+
+
+def self_forward(
+    qkv: Float[Array3, "batch time packed"],
+    heads: int,
+    mask: Bool[AnyBoolArray, "batch ... time"] | None = None,
+    causal: bool = False,
+    dropout: Drawn | None = None,
+) -> tuple[Float[Array3, "batch time packed//3"], Float[Array3, "batch {heads} time"]]:
+    """y and log_sums of a sequence that attends to itself."""
+    y, log_sums = forward(*parts(qkv, heads), mask, causal, dropout)
+    joined: Array3 = y.reshape(*qkv.shape[:2], -1)
+    return joined, log_sums
+
+
+def self_backward(
+    next_grad: Float[Array3, "batch time embed_dim"],
+    qkv: Float[Array3, "batch time 3*embed_dim"],
+    mask: Bool[AnyBoolArray, "batch ... time"] | None,
+    y: Float[Array3, "batch time embed_dim"],
+    log_sums: Float[Array3, "batch heads time"],
+    causal: bool = False,
+    dropout: Drawn | None = None,
+) -> Float[Array3, "batch time 3*embed_dim"]:
+    """dqkv, from what `self_forward` gave."""
+    q, k, v = parts(qkv, log_sums.shape[1])
+    derivatives = backward(next_grad.reshape(q.shape), q, k, v, mask, y.reshape(q.shape), log_sums, causal, dropout)
+    joined: Array3 = namespace(qkv).stack(derivatives, axis=2).reshape(qkv.shape)
+    return joined
+
+
+def parts(
+    qkv: Float[Array3, "batch time packed"], heads: int
+) -> tuple[
+    Float[Array4, "batch time {heads} _"], Float[Array4, "batch time {heads} _"], Float[Array4, "batch time {heads} _"]
+]:
+    """Views of q, k and v."""
+    by_place: Any = qkv.reshape(*qkv.shape[:2], 3, heads, -1)
+    return by_place[:, :, 0], by_place[:, :, 1], by_place[:, :, 2]
 
 
 def by_heads(x: Float[Array4, "batch time heads features"]) -> Float[Array4, "batch heads time features"]:

@@ -15,22 +15,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from typednn.engines import Cpu, hl
-from typednn.kernels.attention.blocks import COLUMNS, ROWS, Blocks, Products
+from typednn.kernels.attention.blocks import COLUMNS, ROWS, Blocks, Part, Products
 from typednn.kernels.dropout.reference import LANES
 from typednn.kernels.elementwise import constant, decay
 
 
+def _by_parts(packed: bool, arrays: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+    """q, k and v, and what follows them: three arrays, or parts of one that is ``packed``."""
+    return ([Part(arrays[0], place) for place in range(3)], arrays[1:]) if packed else ([*arrays[:3]], arrays[3:])
+
+
 def forward(
     cpu: Cpu,
-    q: hl.ImageParam,
-    k: hl.ImageParam,
-    v: hl.ImageParam,
-    *others: Any,  # an array and numbers, which have no type in common
+    *arrays: Any,  # arrays and numbers, which have no type in common
     features: int,
     causal: bool,
     masked: bool,
+    packed: bool,
 ) -> list[hl.Func]:
-    """y[f, h, t, b] and log_sums[t, h, b]; ``others`` are a mask, where there is one, and the numbers of dropout."""
+    """y[f, h, t, b] and log_sums[t, h, b], of q, k and v, of a mask, where there is one, and of dropout's numbers."""
+    (q, k, v), others = _by_parts(packed, arrays)
     a = Blocks(cpu, "forward", q, k, others[:masked], features, causal)
     dropout = others[masked:]
     (lane, _, i, block, h, b), f = a.of_scores, a.f
@@ -99,17 +103,14 @@ def _of_words(a: Blocks, words: hl.Func, stage: hl.Func, loop: hl.Var | hl.RVar)
 def backward(
     cpu: Cpu,
     dy: hl.ImageParam,
-    q: hl.ImageParam,
-    k: hl.ImageParam,
-    v: hl.ImageParam,
-    y: hl.ImageParam,
-    log_sums: hl.ImageParam,
-    *others: Any,  # as of `forward`
+    *arrays: Any,  # q, k and v as of `forward`, y, log_sums, and its others
     features: int,
     causal: bool,
     masked: bool,
+    packed: bool,
 ) -> list[hl.Func]:
     """dq[f, h, t, b], and dk and dv[f, h, j, b]. A tile's scores with a block are computed once, for all three."""
+    (q, k, v), (y, log_sums, *others) = _by_parts(packed, arrays)
     a = Blocks(cpu, "backward", q, k, others[:masked], features, causal)
     (lane, tile, i, block, h, b), f, place, which = a.of_scores, a.f, hl.Var("place"), hl.Var("which")
     keys, values = a.packed("keys", k), a.packed("values", v)
@@ -144,10 +145,15 @@ def backward(
     at = hl.select(output == 0, its_block * a.rows, its_tile * a.keys) + inside
     sums[f, at, output, h, b] += hl.select(output == 0, dq, output == 1, dk, dv)
 
-    outputs = [hl.Func(name) for name in ("dq", "dk", "dv")]
+    outputs = [hl.Func(name) for name in (("dqkv",) if packed else ("dq", "dk", "dv"))]
     for number, out in enumerate(outputs):
-        out[f, h, place, b] = sums[f, place, number, h, b]
-        out.reorder(f, place, h, b).vectorize(f, a.lanes).parallel(h).parallel(b).never_partition_all()
+        if packed:
+            out[f, h, which, place, b] = sums[f, place, which, h, b]
+            out.bound(which, 0, 3).reorder(f, which, place, h, b)
+        else:
+            out[f, h, place, b] = sums[f, place, number, h, b]
+            out.reorder(f, place, h, b)
+        out.vectorize(f, a.lanes).parallel(h).parallel(b).never_partition_all()
     first = outputs[0]
     for out in outputs[1:]:
         out.compute_with(first, h)
