@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from typednn.kernels import sums
-from typednn.kernels.op import op
+from typednn.kernels.op import Engine, op
+from typednn.kernels.totals import sum_of
 
 
 def _reference(x: Any, axes: tuple[int, ...] | None, divisor: Any) -> Any:
@@ -20,4 +21,12 @@ def _reference(x: Any, axes: tuple[int, ...] | None, divisor: Any) -> Any:
     return (x.reshape(-1).sum(dtype=np.float64) if axes is None else sums.over(x, axes)) / divisor
 
 
-reduce: Final = op("reduce", _reference, flops=1)
+def _in_a_kernel(x: Any, axes: None, divisor: Any) -> Any:
+    return sum_of(x) / divisor
+
+
+def _covers(x: Any, axes: tuple[int, ...] | None, divisor: Any) -> bool:
+    return axes is None
+
+
+reduce: Final = op("reduce", _reference, Engine("halide", _in_a_kernel, "x", sizes=_covers), flops=1)

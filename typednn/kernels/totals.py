@@ -4,7 +4,7 @@ total = Σ_i formula(x_i, …)
 
 A total is a formula in the dialect of `typednn.kernels.expressions`, of numbers in float64. On the CPU a kernel adds
 pieces of a fixed length, each in several running sums, so a total is the same from run to run, whatever the number of
-threads. `squares` is the total of x², of which a gradient's norm is the root.
+threads. `squares` is the total of x², of which a gradient's norm is the root; `sum_of` is that of x, in a kernel.
 """
 
 from __future__ import annotations
@@ -116,9 +116,16 @@ _squares: Final = Total("squares", _square)
 squares: Final = _squares.op(flops=2)
 
 
+def _itself(xp: Any, x: Any) -> Any:
+    return x
+
+
+sum_of: Final = Total("sum", _itself).run
+
+
 def finite(array: AnyArray) -> bool:
     """Whether all numbers that a kernel wrote are finite: then so is the sum of their squares, but for float64's."""
     return math.isfinite(_squares.run(array)) or bool(np.isfinite(array).all())
 
 
-__all__ = ["Total", "finite", "squares"]
+__all__ = ["Total", "finite", "squares", "sum_of"]

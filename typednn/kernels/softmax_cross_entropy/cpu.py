@@ -17,6 +17,7 @@ from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, 
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.class_targets import NONE
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, InRow, by_rows, exponentials, total
+from typednn.kernels.totals import sum_of
 
 PIECE = 1 << 19  # numbers of the rows that are computed at a time, where not all are kept
 
@@ -206,4 +207,4 @@ def _in_pieces(
         some, first = slice(start, start + piece), slice(min(piece, rows - start))
         losses, grads = (whole[some if len(whole) == rows else first] for whole in (loss, grad))
         made.call(logits[some], target[some], *numbers, scale, losses, grads)
-        yield losses.sum(dtype=np.float64) if summed else 0.0
+        yield float(sum_of(losses)) if summed else 0.0
