@@ -584,12 +584,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "Z-O1", "optim/adagrad.py",
-        '            state.array("total", self.initial_accumulator_value),\n'
-        "            lr / (1 + state.step * self.lr_decay),\n"
-        "            self.eps,\n",
-        '            state.array("total", self.initial_accumulator_value),\n'
-        "            lr / (1 + state.step * self.lr_decay),\n"
-        "            2 * self.eps + 1e-2,\n",
+        "        return lr / (1 + step * self.lr_decay), self.eps\n",
+        "        return lr / (1 + step * self.lr_decay), 2 * self.eps + 1e-2\n",
         "optim/test_rules.py::test_three_steps_by_hand",
     ),
     fault(
@@ -1174,9 +1170,9 @@ ROW_MUTANTS = [
         "graph/test_elementwise.py::test_derivatives_are_central_differences",
     ),
     fault(
-        "X-N1", "layers/multi_head_attention.py",
-        "            y, log_sums = attention.self_forward(read[0], self.num_heads, mask, self.causal, drawn)\n",
-        "            y, log_sums = attention.self_forward(read[0], self.num_heads, mask, False, drawn)\n",
+        "X-N1", "kernels/attention/projections.py",
+        "        return (qkv,), *attention.self_forward(qkv, layer.num_heads, mask, layer.causal, drawn), drawn\n",
+        "        return (qkv,), *attention.self_forward(qkv, layer.num_heads, mask, False, drawn), drawn\n",
         "models/test_blocks.py::test_an_encoder_block",
     ),
     fault(
@@ -1187,8 +1183,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "X-O1", "optim/rmsprop.py",
-        "            self.alpha,\n            1 - self.alpha,\n",
-        "            1 - self.alpha,\n            self.alpha,\n",
+        "        return lr, self.alpha, 1 - self.alpha, ",
+        "        return lr, 1 - self.alpha, self.alpha, ",
         "optim/test_rules.py::test_any_steps_by_hand",
         "optim/test_rules.py::test_three_steps_by_hand",
     ),

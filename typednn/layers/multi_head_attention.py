@@ -26,10 +26,8 @@ from typednn.arguments import flag, integer, number
 from typednn.arrays import AnyBoolArray, Array1, Array2, Array3, IntArray1
 from typednn.contracts.protocols import Incremental
 from typednn.errors import ArgumentError, explain
-from typednn.kernels import attention
 from typednn.kernels.attention import cache, projections
 from typednn.kernels.attention.cache import Cache
-from typednn.kernels.concat import join
 from typednn.kernels.dropout import next_mask
 from typednn.kernels.reshape import reshape
 from typednn.layer import Layer, S
@@ -128,34 +126,17 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
     ) -> Float[Array3, "batch time {self.embed_dim}"]:
         attended = projections.attended(self, x, memory, mask)
         drawn = None if self.seed is None or not self.training else (self.dropout, *next_mask(self.seed))
-        read: tuple[Any, ...]
-        y: Any
-        if memory is None and self.in_proj_weight is not None and not self.rotary:
-            read = (projections.together(self, x),)
-            y, log_sums = attention.self_forward(read[0], self.num_heads, mask, self.causal, drawn)
-        else:
-            read = projections.projected(x, attended, *projections.of_layer(self), self.num_heads, self.rotary)
-            q, k, v = read
-            y, log_sums = attention.forward(q, k, v, mask, self.causal, drawn)
-        self._x, self._memory, self._mask, self._attended = x, memory, mask, (read, y, log_sums, drawn)
-        mixed: Array3 = projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape)
+        kept = projections.attend(self, x, attended, memory is None, mask, drawn)
+        self._x, self._memory, self._mask, self._attended = x, memory, mask, kept
+        mixed: Array3 = projections.mapped(kept[1], self.out_proj_weight, self.out_proj_bias, x.shape)
         return mixed
 
     def backward(self, next_grad: Float[Array3, "batch time {self.embed_dim}"]) -> MultiHeadAttentionGrad:
-        read, y, log_sums, drawn = self._attended
-        dy, dout_weight, dout_bias = projections.mapped_backward(next_grad, y, self.out_proj_weight)
-        packed, biased, dmemory = self.in_proj_weight is not None, self.in_proj_bias is not None, None
-        if len(read) == 1:
-            dqkv = attention.self_backward(dy, read[0], self._mask, y, log_sums, self.causal, drawn)
-            dx, dweight, dbias = projections.together_backward(self, dqkv, self._x)
-            dweights: tuple[Any, Any, Any, Any] = dweight, None, None, None
-        else:
-            q, k, v = read
-            derivatives = attention.backward(dy, q, k, v, self._mask, y, log_sums, self.causal, drawn)
-            each, dbias, dx, dmemory = projections.projected_backward(
-                derivatives, self._x, self._memory, projections.of_layer(self)[0], self.rotary
-            )
-            dweights = (join(0, *each), None, None, None) if packed else (None, each[0], each[1], each[2])
+        dy, dout_weight, dout_bias = projections.mapped_backward(next_grad, self._attended[1], self.out_proj_weight)
+        dweights, dbias, dx, dmemory = projections.attend_backward(
+            self, dy, self._x, self._memory, self._mask, self._attended
+        )
+        biased = self.in_proj_bias is not None
         return MultiHeadAttentionGrad(
             dx, dmemory, None, *dweights, dbias if biased else None, dout_weight, dout_bias if biased else None
         )

@@ -246,13 +246,12 @@ class Session:
             part.finite.append(finite_each([part.loss, *gradients.values()]))
         looked = self.loss_array is not None
         if self.settings.clip_grad_norm is not None:
-            norm = grad.norm() if isinstance(grad, Gradient) and self.pipeline is None else math.nan
+            norm = math.nan
             if isinstance(grad, Gradient):  # a finite norm is of finite derivatives
-                looked = True
+                looked, norm = True, grad.norm() if self.pipeline is None else math.nan
                 if not math.isfinite(norm) and not all_finite(grad.leaves().values()):
                     self._gradient_diverged(grad)
-            if self.pipeline is not None:
-                norm = self.pipeline.norm(grad)
+            norm = norm if self.pipeline is None else self.pipeline.norm(grad)
             grad = clipped(grad, self.settings.clip_grad_norm, norm)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)

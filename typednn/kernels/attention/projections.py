@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float
 
 from typednn.arrays import AnyBoolArray, Array1, Array2, Array3, Array4
 from typednn.errors import ArgumentError, ShapeError, explain
-from typednn.kernels import linear
+from typednn.kernels import attention, linear
+from typednn.kernels.attention.reference import Drawn
 from typednn.kernels.concat import join, split
 from typednn.kernels.pointwise import add
 from typednn.kernels.positions import rotate
@@ -79,13 +80,6 @@ def together(layer: Any, x: Float[Array3, "batch time embed_dim"]) -> Float[Arra
     return qkv
 
 
-def together_backward(
-    layer: Any, next_grad: Float[Array3, "batch time packed"], x: Float[Array3, "batch time embed_dim"]
-) -> tuple[Float[Array3, "batch time embed_dim"], Float[Array2, "packed embed_dim"], Float[Array1, " packed"]]:
-    """(dx, dweight, dbias) of `together`."""
-    return mapped_backward(next_grad, x, layer.in_proj_weight)
-
-
 def projected_together(
     layer: Any, x: Float[Array3, "batch time embed_dim"], first: int
 ) -> tuple[
@@ -123,6 +117,54 @@ def projected_backward(
     (dx, dread, more), dweights, dbiases = zip(*parts, strict=True)
     dread = add(dread, more)
     return dweights, join(0, *dbiases), add(dx, dread) if memory is None else dx, None if memory is None else dread
+
+
+def attend(
+    layer: Any,
+    x: Float[Array3, "batch time embed_dim"],
+    read: Float[Array3, "batch memory kdim"],
+    itself: bool,
+    mask: Bool[AnyBoolArray, "batch ... memory"] | None,
+    drawn: Drawn | None,
+) -> tuple[tuple[Any, ...], Any, Float[Array3, "batch heads time"], Drawn | None]:
+    """What a ``layer`` keeps: the queries, keys and values of x and of what it reads, y, log_sums and what was drawn.
+
+    Where x attends to ``itself``, all three are in one array, unless they are rotated.
+    """
+    if itself and layer.in_proj_weight is not None and not layer.rotary:
+        qkv = together(layer, x)
+        return (qkv,), *attention.self_forward(qkv, layer.num_heads, mask, layer.causal, drawn), drawn
+    q, k, v = projected(x, read, *of_layer(layer), layer.num_heads, layer.rotary)
+    return (q, k, v), *attention.forward(q, k, v, mask, layer.causal, drawn), drawn
+
+
+def attend_backward(
+    layer: Any,
+    next_grad: Any,
+    x: Float[Array3, "batch time embed_dim"],
+    memory: Float[Array3, "batch memory kdim"] | None,
+    mask: Bool[AnyBoolArray, "batch ... memory"] | None,
+    kept: tuple[Any, ...],
+) -> tuple[
+    tuple[Array2 | None, Array2 | None, Array2 | None, Array2 | None],
+    Float[Array1, "3*embed_dim"],
+    Float[Array3, "batch time embed_dim"],
+    Float[Array3, "batch memory kdim"] | None,
+]:
+    """The derivatives by the packed weights or by the three, by the biases, by x and by memory, from what `attend`
+    gave.
+    """
+    read, y, log_sums, drawn = kept
+    if len(read) == 1:
+        dqkv = attention.self_backward(next_grad, read[0], mask, y, log_sums, layer.causal, drawn)
+        dx, dweight, dbias = mapped_backward(dqkv, x, layer.in_proj_weight)
+        return (dweight, None, None, None), dbias, dx, None
+    q, k, v = read
+    derivatives = attention.backward(next_grad, q, k, v, mask, y, log_sums, layer.causal, drawn)
+    each, dbias, dx, dmemory = projected_backward(derivatives, x, memory, of_layer(layer)[0], layer.rotary)
+    dq, dk, dv = each
+    packed = layer.in_proj_weight is not None
+    return (join(0, dq, dk, dv), None, None, None) if packed else (None, dq, dk, dv), dbias, dx, dmemory
 
 
 def of_its_own(rule: Initialiser) -> Initialiser:
