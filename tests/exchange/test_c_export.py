@@ -37,6 +37,8 @@ from typednn.layers import (
     MaxPool2d,
     MultiHeadAttention,
     ReLU,
+    Residual,
+    SequenceLinear,
     Tanh,
 )
 from typednn.models import GPT2, BasicBlock, LeNet5, lenet5
@@ -75,6 +77,13 @@ def mlp(*after: Any, dtype: Any = np.float32) -> Any:
     return model.init(RNG(0)).astype(dtype)
 
 
+def encoder() -> Any:
+    block = Residual(MultiHeadAttention(16, 2, causal=True)) >> Residual(
+        SequenceLinear(16, 32) >> GELU() >> SequenceLinear(32, 16)
+    )
+    return (Input(20, 16) >> block).init(RNG(0))
+
+
 MODELS: dict[str, tuple[Callable[[], Any], int]] = {
     "mlp": (mlp, 1),
     "float64": (lambda: mlp(dtype=np.float64), 3),
@@ -82,6 +91,7 @@ MODELS: dict[str, tuple[Callable[[], Any], int]] = {
     "LeNet5": (lambda: LeNet5(rng=RNG(0)), 2),
     "normed": (normed, 3),
     "blocks": (blocks, 1),
+    "attention": (encoder, 2),
     # by OpenBLAS in an ordinary forward
     "wide": (lambda: (Input(500) >> Linear(500, 410) >> ReLU() >> Linear(410, 12)).init(RNG(0)), 24),
 }
