@@ -70,8 +70,7 @@ class Gradient:
     __slots__ = ("_later", "_made", "_shared")
     _later: Callable[[], Any]  # of a `deferred` gradient
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
-    # `Node.uses` of a module, where a plan knows them; None where they may be others by now
-    _made: Made
+    _made: Made  # of a plan's gradient
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
     __relations__: ClassVar[tuple[str, ...]] = ()
