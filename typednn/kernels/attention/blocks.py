@@ -16,7 +16,7 @@ from typednn.kernels.elementwise import constant
 
 ROWS = 6  # queries of which products are kept in registers at a time, with a tile of keys
 COLUMNS = 4  # likewise keys, in dk and dv, with some features
-TILES = 8  # times ROWS: the queries of a block
+TILES = 4  # times ROWS: the queries of a block
 
 
 class Part:
