@@ -170,7 +170,7 @@ def wrong(distance: dict[str, Any]) -> list[str]:
 
 
 def measure_memory(size: Size, time: int, name: str) -> int:
-    """In this process: by how many bytes it grows from before the model is made, in two steps; libraries are loaded
+    """In this process: by how many bytes it grows from before the model is made, in four steps; libraries are loaded
     first.
     """
     x, labels = tokens(size, BATCH, time), tokens(size, BATCH, time, seed=1)
@@ -180,7 +180,7 @@ def measure_memory(size: Size, time: int, name: str) -> int:
     clear.write_text("5", encoding="ascii")  # the largest memory is counted from now on
     before = _kilobytes(status, "VmRSS")
     contestant = CONTESTANTS[name](size)
-    for _ in range(2):
+    for _ in range(4):  # the second and the third of a plan need most
         contestant.step(x, labels)
     return (_kilobytes(status, "VmHWM") - before) * 1024
 

@@ -75,9 +75,10 @@ class Contestant(Protocol):
 
 
 class Ours:
-    """typednn; with random weights, or those of a folder."""
+    """typednn, by a plan, but with ``checkpointing`` layer by layer; with random weights, or those of a folder."""
 
     def __init__(self, size: Size, folder: Path | None = None, checkpointing: bool = False) -> None:
+        import typednn
         from typednn.losses import SoftmaxCrossEntropy
         from typednn.models import GPT2, load_gpt2
         from typednn.optim import AdamW
@@ -87,11 +88,12 @@ class Ours:
             if folder
             else GPT2(*astuple(size), checkpointing=checkpointing, rng=np.random.default_rng(0))
         )
+        self.compiled: Any = self.model if checkpointing else typednn.compile(self.model)
         self.loss, self.optimizer = SoftmaxCrossEntropy(), AdamW(RATE)
 
     def _derived(self, x: Any, labels: Any) -> tuple[float, Any]:
-        value, next_grad = self.loss.loss_and_grad(self.model.forward(x), labels)
-        return float(value), self.model.backward(next_grad)
+        value, next_grad = self.loss.loss_and_grad(self.compiled.forward(x), labels)
+        return float(value), self.compiled.backward(next_grad)
 
     def results(self, x: Any, labels: Any) -> dict[str, Any]:
         value, gradient = self._derived(x, labels)
