@@ -77,7 +77,7 @@ def test_parameters_are_counted(size: gpt2_works.Size) -> None:
 def test_products_are_those_of_a_step() -> None:
     model: Any = GPT2(*astuple(TINY), rng=np.random.default_rng(0))
     x = gpt2_works.tokens(TINY, 2, 16)
-    found: dict[str, float] = {"linear": 0.0, "attention": 0.0}
+    found: dict[str, float] = {"linear": 0.0, "self_attention": 0.0}
 
     def note(ran: Any) -> None:
         kind = ran.op.name.partition(".")[0]
@@ -87,7 +87,7 @@ def test_products_are_those_of_a_step() -> None:
     with observing(note):
         model.backward(SoftmaxCrossEntropy().loss_grad(model.forward(x), x))
     assert found["linear"] == pytest.approx(sum(6 * 32 * count * out * inner for count, out, inner in TINY.products))
-    assert found["attention"] == pytest.approx(7 * TINY.attention(2, 16))
+    assert found["self_attention"] == pytest.approx(7 * TINY.attention(2, 16))
 
 
 RIGHT = {"loss": np.array(0.5), "gradient 0": np.ones((2, 3))}

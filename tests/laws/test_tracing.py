@@ -85,7 +85,7 @@ def test_losses(loss: Any, engine: str) -> None:
         assert tracer.knows(loss.loss_grad(prediction, target))
         with counting() as counts:
             loss.loss(prediction, target)
-        assert ("reduce", "reference") in counts
+        assert "reduce" in {op for op, _ in counts}
 
 
 @pytest.mark.parametrize("many", [True, False])
