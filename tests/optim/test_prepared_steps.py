@@ -62,9 +62,9 @@ class Both:
         for one, other in zip(*self.weights, strict=True):
             assert bits(one) == bits(other)
 
-    def prepared(self, place: int = 0) -> int:
+    def prepared(self) -> int:
         """How many parameters have a step that is prepared."""
-        return sum(state.prepared is not None for state in self.optimizers[place]._states.values())
+        return sum(state.prepared is not None for state in self.optimizers[0]._states.values())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=str)

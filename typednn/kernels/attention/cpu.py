@@ -17,9 +17,6 @@ from typednn.kernels.dropout.cpu import signed
 from typednn.kernels.dropout.reference import WORD, least_kept, words
 from typednn.kernels.totals import finite
 
-# As kernels see qkv of a sequence that attends to itself.
-_PACKED = "batch", "time", 3, "heads"
-
 QUERIES = 16  # fewer, but not one, are left to the reference, which takes less time: a kernel computes a whole block
 VECTOR = 8  # heads whose features are no multiple of it are left to the reference: whole vectors lie along them
 _MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
@@ -33,7 +30,7 @@ def _kernels(
     if features % VECTOR:
         return None
     queries, keys = Array("batch", "time", "heads", features), Array("batch", "memory", "heads", features)
-    read = (Array(*_PACKED, features),) if packed else (queries, keys, keys)
+    read = (Array("batch", "time", 3, "heads", features),) if packed else (queries, keys, keys)
     log_sums, options = (
         Array("batch", "heads", "time"),
         {"features": features, "causal": causal, "masked": axes_of_mask > 0, "packed": packed},
@@ -73,10 +70,18 @@ def _of_one_query(features: int, dtype: Any = FLOAT32) -> Kernel | None:
     )
 
 
-def _planned(q: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> tuple[Kernel, Kernel] | None:
-    if q.shape[1] < QUERIES or (dropout is not None and least_kept(dropout[0]) > WORD):
+def _planned(
+    time: int,
+    features: int,
+    dtype: Any,
+    mask: AnyBoolArray | None,
+    causal: bool,
+    dropout: Drawn | None,
+    packed: bool = False,
+) -> tuple[Kernel, Kernel] | None:
+    if time < QUERIES or (dropout is not None and least_kept(dropout[0]) > WORD):
         return None
-    return _kernels[q.shape[3], 0 if mask is None else mask.ndim, causal, q.dtype, dropout is not None]
+    return _kernels[features, 0 if mask is None else mask.ndim, causal, dtype, dropout is not None, packed]
 
 
 def _others(mask: AnyBoolArray | None, dropout: Drawn | None) -> tuple[Any, ...]:
@@ -94,7 +99,7 @@ def plan(
     """The kernel of `forward`; None where there is none."""
     if q.shape[1] == 1 and mask is None and not causal and dropout is None:
         return _of_one_query[q.shape[3], q.dtype]
-    kernels = _planned(q, mask, causal, dropout)
+    kernels = _planned(q.shape[1], q.shape[3], q.dtype, mask, causal, dropout)
     return None if kernels is None else kernels[0]
 
 
@@ -110,7 +115,7 @@ def plan_backward(
     dropout: Drawn | None,
 ) -> Kernel | None:
     """The kernel of `backward`; None where there is none."""
-    kernels = _planned(q, mask, causal, dropout)
+    kernels = _planned(q.shape[1], q.shape[3], q.dtype, mask, causal, dropout)
     return None if kernels is None else kernels[1]
 
 
@@ -151,18 +156,9 @@ def backward(
 # ------------------------------------------------------------------ a sequence that attends to itself
 
 
-def _planned_self(
-    qkv: Array3, heads: int, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None
-) -> tuple[Kernel, Kernel] | None:
-    if qkv.shape[1] < QUERIES or (dropout is not None and least_kept(dropout[0]) > WORD):
-        return None
-    features = qkv.shape[2] // (3 * heads)
-    return _kernels[features, 0 if mask is None else mask.ndim, causal, qkv.dtype, dropout is not None, True]
-
-
 def plan_self(qkv: Array3, heads: int, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> Kernel | None:
     """The kernel of `self_forward`; None where there is none."""
-    kernels = _planned_self(qkv, heads, mask, causal, dropout)
+    kernels = _planned(qkv.shape[1], qkv.shape[2] // (3 * heads), qkv.dtype, mask, causal, dropout, packed=True)
     return None if kernels is None else kernels[0]
 
 
@@ -176,7 +172,8 @@ def plan_self_backward(
     dropout: Drawn | None,
 ) -> Kernel | None:
     """The kernel of `self_backward`; None where there is none."""
-    kernels = _planned_self(qkv, log_sums.shape[1], mask, causal, dropout)
+    features = y.shape[2] // log_sums.shape[1]
+    kernels = _planned(qkv.shape[1], features, qkv.dtype, mask, causal, dropout, packed=True)
     return None if kernels is None else kernels[1]
 
 
