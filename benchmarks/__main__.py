@@ -16,6 +16,7 @@ ALL = (
     "kernels",
     "layers",
     "graph",
+    "generated",
     "plans",
     "gpt2",
     "mixed",

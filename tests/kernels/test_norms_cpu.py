@@ -121,24 +121,43 @@ def stages(x: Any, centred: bool) -> tuple[Any, Any]:
 
 def size_of_y(x: Any, weight: Any, bias: Any, eps: float, centred: bool) -> Any:
     size, rate = stages(x, centred)
-    return size * rate * (1 + size.max(-1, keepdims=True) * rate) * abs(weight) + abs(bias)
+    size = size * rate * (1 + size.max(-1, keepdims=True) * rate)
+    return size * (1 if weight is None else abs(weight)) + (0 if bias is None else abs(bias))
 
 
 @each_row
 @settings(max_examples=12, deadline=None)
-@given(rows=rows, special=st.booleans(), mean=means, seed=seeds)
-def test_layer_norm(features: int, centred: bool, dtype: Any, rows: int, special: bool, mean: float, seed: int) -> None:
+@given(
+    rows=rows,
+    special=st.booleans(),
+    mean=means,
+    seed=seeds,
+    learnt=st.sampled_from([(True, True), (True, False), (False, False)]),
+)
+def test_layer_norm(
+    features: int,
+    centred: bool,
+    dtype: Any,
+    rows: int,
+    special: bool,
+    mean: float,
+    seed: int,
+    learnt: tuple[bool, bool],
+) -> None:
     x, weight, bias, _ = drawn(seed, (rows, features), special, dtype, mean)
+    weight, bias = (each if there else None for each, there in zip((weight, bias), learnt, strict=True))
     of_sizes: Callable[..., Any] = (lambda *_: np.inf) if special else size_of_y
     agree(layer_norm.forward, x, weight, bias, EPS, centred, magnitude=of_sizes)
     x, weight, _, next_grad = drawn(seed, (rows, features), special, dtype)
+    weight = weight if learnt[0] else None
     found = like(layer_norm.backward, next_grad, x, weight, EPS, centred)
     if special:
         return
-    wide_grad, wide_x, wide_weight = map(widened, (next_grad, x, weight))
+    wide_grad, wide_x = widened(next_grad), widened(x)
+    wide_weight = None if weight is None else widened(weight)
     true = layer_norm.backward(wide_grad, wide_x, wide_weight, EPS, centred)
     size, rate = stages(wide_x, centred)
-    normal, g = size * rate, abs(wide_grad * wide_weight)
+    normal, g = size * rate, abs(wide_grad if wide_weight is None else wide_grad * wide_weight)
     amplified = 1 + normal.max(-1, keepdims=True)
     dx = rate * amplified * (g + g.mean(-1, keepdims=True) + normal * (g * normal).mean(-1, keepdims=True))
     bounds = dx, (abs(wide_grad) * normal * amplified).sum(0), abs(wide_grad).sum(0)
@@ -296,9 +315,10 @@ def test_on_every_target(tmp_path: Any) -> None:
 
     x, next_grad = (numbers(place, 70, 40) for place in (0, 1))
     weight, bias = (numbers(place, 40, scale=0.3) for place in (2, 3))
-    whole, row = (x.shape, np.float32), by_row.kernels[40, True, FLOAT32]
-    every_target(row.forward, (x, weight, bias, EPS), [whole], tmp_path)
-    every_target(row.backward, (next_grad, x, weight, EPS), [whole, channel, channel], tmp_path, rtol=1e-4)
+    whole, forward = (x.shape, np.float32), by_row.plan(x, weight, bias, EPS, True)
+    backward = by_row.plan_backward(next_grad, x, weight, EPS, True)
+    every_target(forward, (x, weight, bias, EPS), [whole], tmp_path)
+    every_target(backward, (next_grad, x, weight, EPS), [whole, channel, channel], tmp_path, rtol=1e-4)
 
     x, weight, bias, next_grad = drawn(0, (3, 50, 40), False, np.float32)
     whole, group = (x.shape, np.float32), by_group.kernels[40, 8, FLOAT32]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,10 @@ _LEAST = 1e-30  # variances of at least so much, eps included, have all their di
 def _by_pairs(terms: list[hl.Expr]) -> hl.Expr:
     """The sum of two or four terms."""
     return terms[0] if len(terms) == 1 else _by_pairs(terms[::2]) + _by_pairs(terms[1::2])
+
+
+def _times(value: hl.Expr, weight: hl.ImageParam | None, at: hl.Expr | int) -> hl.Expr:
+    return value if weight is None else value * weight[at]
 
 
 def _in_row(of: hl.Func, b: hl.Var, at: hl.Expr | int) -> hl.Expr:
@@ -123,7 +127,7 @@ def _statistics(
 
     def terms(at: hl.Expr | int, row: hl.Expr) -> list[hl.Expr]:
         moved = hl.strict_float(x[at, row] - mean[row]) if centred else x[at, row]
-        factors = [moved] if next_grad is None or weight is None else [moved, next_grad[at, row] * weight[at]]
+        factors = [moved] if next_grad is None else [moved, _times(next_grad[at, row], weight, at)]
         return [each * moved for each in factors] + (factors if centred else [])
 
     ahead = (x,) if next_grad is None else (x, next_grad)
@@ -186,11 +190,10 @@ def _exact(
     at = hl.RDom([(0, features)])
     at.where(~fine[b])
     moved = hl.cast(double, x[at.x, b]) - centre
-    by_grad = (
-        hl.f64(0)
-        if next_grad is None or weight is None
-        else hl.cast(double, next_grad[at.x, b]) * hl.cast(double, weight[at.x])
-    )
+    by_grad = hl.f64(0)
+    if next_grad is not None:
+        by_grad = hl.cast(double, next_grad[at.x, b])
+        by_grad = by_grad if weight is None else by_grad * hl.cast(double, weight[at.x])
     sums[b] = hl.Tuple([hl.f64(0)] * 3)
     sums[b] = hl.Tuple([sums[b][0] + moved, sums[b][1] + moved * moved, sums[b][2] + by_grad * moved])
     sums.compute_at(func, b)
@@ -228,15 +231,16 @@ def _normal(x: hl.Expr, statistics: Sequence[hl.Expr]) -> hl.Expr:
 def _build_forward(
     cpu: Cpu,
     x: hl.ImageParam,
-    weight: hl.ImageParam,
-    bias: hl.ImageParam,
-    eps: hl.Param,
+    *numbers: Any,  # weight and bias, where there are, then eps
     features: int,
     centred: bool,
+    weighted: bool,
+    biased: bool,
 ) -> hl.Func:
     f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
-    statistics = _statistics(cpu, x, eps, features, centred, y, b)
-    y[f, b] = _normal(x[f, b], statistics) * weight[f] + bias[f]
+    statistics = _statistics(cpu, x, numbers[-1], features, centred, y, b)
+    h = _times(_normal(x[f, b], statistics), numbers[0] if weighted else None, f)
+    y[f, b] = h + numbers[-2][f] if biased else h
     return by_rows(cpu, y, f, b, x.dim(1).extent(), features)
 
 
@@ -244,23 +248,24 @@ def _build_backward(
     cpu: Cpu,
     next_grad: hl.ImageParam,
     x: hl.ImageParam,
-    weight: hl.ImageParam,
-    eps: hl.Param,
+    *numbers: Any,  # the weight, where there is one, then eps
     features: int,
     centred: bool,
+    weighted: bool,
 ) -> list[hl.Func]:
+    weight = numbers[0] if weighted else None
     f, b, p, in_piece = hl.Var("f"), hl.Var("b"), hl.Var("p"), hl.Var("in_piece")
     count, double = x.dim(1).extent(), hl.Float(64)
     rows = min(max(_PIECE // features, 4), 128)
     lanes, guard, parts = min(cpu.lanes, features), hl.TailStrategy.GuardWithIf, 3 if centred else 1
 
     stats, dx = hl.Func("stats"), hl.Func("dx")
-    stats[b] = hl.Tuple(_statistics(cpu, x, eps, features, centred, stats, b, next_grad, weight))
+    stats[b] = hl.Tuple(_statistics(cpu, x, numbers[-1], features, centred, stats, b, next_grad, weight))
 
     def normal(row: hl.Expr) -> hl.Expr:
         return _normal(x[f, row], [stats[row][part] for part in range(parts)])
 
-    inner = next_grad[f, b] * weight[f] - normal(b) * stats[b][parts]
+    inner = _times(next_grad[f, b], weight, f) - normal(b) * stats[b][parts]
     dx[f, b] = (inner - stats[b][parts + 1] if centred else inner) * stats[b][0]
 
     running, pieces, row = hl.Func("running"), hl.Func("pieces"), hl.RDom([(0, rows)])
@@ -293,61 +298,52 @@ def _build_backward(
     return [dx, over_pieces("dweight", 0), over_pieces("dbias", 1)]
 
 
-class Kernels(NamedTuple):
-    """For rows of so many features."""
+@specialised("layer_norm.forward")
+def _forward(features: int, centred: bool, weighted: bool, biased: bool, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
+    rows, learnt = Array("rows", features), Array(features, parameter=True)
+    inputs: tuple[Array | Scalar, ...] = (rows, *[learnt] * (weighted + biased), Scalar())
+    options = {"features": features, "centred": centred, "weighted": weighted, "biased": biased}
+    return kernel("layer_norm.forward", _build_forward, inputs=inputs, outputs=(rows,), options=options, dtype=dtype)
 
-    forward: Kernel
-    backward: Kernel
 
-
-@specialised("layer_norm")
-def kernels(features: int, centred: bool, dtype: np.dtype[Any] = FLOAT32) -> Kernels:
-    """Forward and backward."""
-    rows, learnt, of_features = Array("rows", features), Array(features, parameter=True), Array(features)
-    options = {"features": features, "centred": centred}
-    inputs = rows, learnt, learnt, Scalar()
+@specialised("layer_norm.backward")
+def _backward(features: int, centred: bool, weighted: bool, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
+    rows, of_features = Array("rows", features), Array(features)
+    inputs: tuple[Array | Scalar, ...] = (rows, rows, *[Array(features, parameter=True)] * weighted, Scalar())
+    options = {"features": features, "centred": centred, "weighted": weighted}
     outputs = rows, of_features, of_features
-    return Kernels(
-        kernel("layer_norm.forward", _build_forward, inputs=inputs, outputs=(rows,), options=options, dtype=dtype),
-        kernel(
-            "layer_norm.backward",
-            _build_backward,
-            inputs=(rows, rows, learnt, Scalar()),
-            outputs=outputs,
-            options=options,
-            dtype=dtype,
-        ),
-    )
+    return kernel("layer_norm.backward", _build_backward, inputs=inputs, outputs=outputs, options=options, dtype=dtype)
 
 
-def plan(x: AnyArray, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool) -> Kernels | None:
-    """The kernels for these rows; None where there are none."""
-    return kernels[x.shape[-1], centred, x.dtype]
+def plan(x: AnyArray, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool) -> Kernel | None:
+    """The kernel for these rows; None where there is none."""
+    return _forward[x.shape[-1], centred, weight is not None, bias is not None, x.dtype]
 
 
-def plan_backward(next_grad: AnyArray, x: AnyArray, weight: Array1 | None, eps: float, centred: bool) -> Kernels | None:
+def plan_backward(next_grad: AnyArray, x: AnyArray, weight: Array1 | None, eps: float, centred: bool) -> Kernel | None:
     """As `plan`."""
-    return kernels[x.shape[-1], centred, x.dtype] if next_grad.shape == x.shape else None
+    return _backward[x.shape[-1], centred, weight is not None, x.dtype] if next_grad.shape == x.shape else None
 
 
-def forward(planned: Kernels, x: X, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool) -> X:
+def forward(planned: Kernel, x: X, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool) -> X:
     """y, shaped like x."""
-    rows, features = (-1, x.shape[-1]), x.shape[-1]
+    rows = -1, x.shape[-1]
     y: X = empty(x.shape, x.dtype)
-    ones: Array1 = np.ones(features, x.dtype) if weight is None else weight
-    zeros: Array1 = np.zeros(features, x.dtype) if bias is None else bias
-    planned.forward.call(x.reshape(rows), ones, zeros, eps, y.reshape(rows))
+    planned.call(x.reshape(rows), *_there(weight, bias), eps, y.reshape(rows))
     return y
 
 
 def backward(
-    planned: Kernels, next_grad: X, x: AnyArray, weight: Array1 | None, eps: float, centred: bool
+    planned: Kernel, next_grad: X, x: AnyArray, weight: Array1 | None, eps: float, centred: bool
 ) -> tuple[X, Array1, Array1]:
     """(dx, dweight, dbias)."""
     rows, features = (-1, x.shape[-1]), x.shape[-1]
     dx: X = empty(x.shape, x.dtype)
     dweight: Array1 = empty((features,), x.dtype)
     dbias: Array1 = empty((features,), x.dtype)
-    ones: Array1 = np.ones(features, x.dtype) if weight is None else weight
-    planned.backward.call(next_grad.reshape(rows), x.reshape(rows), ones, eps, dx.reshape(rows), dweight, dbias)
+    planned.call(next_grad.reshape(rows), x.reshape(rows), *_there(weight), eps, dx.reshape(rows), dweight, dbias)
     return dx, dweight, dbias
+
+
+def _there(*parameters: Array1 | None) -> list[Array1]:
+    return [each for each in parameters if each is not None]

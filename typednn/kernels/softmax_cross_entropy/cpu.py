@@ -7,7 +7,6 @@ ignored have a kernel of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -156,8 +155,8 @@ def forward_and_backward(
     scaled derivative.
     """
     loss, grad = _room(logits, summed), _room(logits, False)
-    pieces = list(_in_pieces(planned, logits, target, scale, loss, grad, summed))
-    return np.array(sum(pieces), np.float64) if summed else loss, grad
+    total = _fill(planned, logits, target, scale, loss, grad, summed)
+    return total if summed else loss, grad
 
 
 def forward(
@@ -171,14 +170,14 @@ def forward(
 ) -> Any:
     """The loss alone, by the same kernel: two would take twice as long to compile, and may round differently."""
     loss, grad = _room(logits, summed), _room(logits, True)
-    pieces = list(_in_pieces(planned, logits, target, 1.0, loss, grad, summed))
-    return np.array(sum(pieces), np.float64) if summed else loss
+    total = _fill(planned, logits, target, 1.0, loss, grad, summed)
+    return total if summed else loss
 
 
 def backward(planned: Planned, logits: Array2, target: Array2 | IntArray1, scale: float, *settings: object) -> Array2:
     """The derivative alone."""
     loss, grad = _room(logits, True), _room(logits, False)
-    list(_in_pieces(planned, logits, target, scale, loss, grad, False))
+    _fill(planned, logits, target, scale, loss, grad, False)
     return grad
 
 
@@ -189,7 +188,7 @@ def _room(logits: Array2, some: bool) -> Array2:
     return room
 
 
-def _in_pieces(
+def _fill(
     planned: Planned,
     logits: Array2,
     target: Array2 | IntArray1,
@@ -197,14 +196,18 @@ def _in_pieces(
     loss: Array2,
     grad: Array2,
     summed: bool,
-) -> Iterator[float]:
-    """Fill ``loss`` and ``grad``, which is done again for the next rows where one has no room for all; the sum of each
-    piece's losses.
+) -> Any:
+    """Fill ``loss`` and ``grad``, which is done again for the next rows where one has no room for all; the sum of the
+    losses, where it is asked for.
     """
     made, (_, _, *numbers) = planned
-    rows, piece = len(logits), max(1, min(len(loss), len(grad)))
+    rows, piece = len(logits), min(len(loss), len(grad))
+    if piece == rows:
+        made.call(logits, target, *numbers, scale, loss, grad)
+        return sum_of(loss) if summed else None
+    sums: list[Any] = []
     for start in range(0, rows, piece):
         some, first = slice(start, start + piece), slice(min(piece, rows - start))
         losses, grads = (whole[some if len(whole) == rows else first] for whole in (loss, grad))
-        made.call(logits[some], target[some], *numbers, scale, losses, grads)
-        yield float(sum_of(losses)) if summed else 0.0
+        sums.append(_fill(planned, logits[some], target[some], scale, losses, grads, summed))
+    return np.array(sum(sums)) if summed else None
