@@ -130,21 +130,23 @@ class Compiled(Generic[In, Out, G]):
 
     def forward(self, x: In) -> Out:
         """The model's output: what ``model.forward(x)`` gives, to the bit."""
-        return cast("Out", self._output(x))
-
-    def _output(self, x: Any) -> Any:
+        given: Any = x
+        y: Any
         self._backward = None
-        if x.__class__ is not np.ndarray or not is_plain(x) or not x.size or not self._may():
-            return self._eager(x)
-        key = x.shape, x.dtype, self._module.training, get_threads(), chosen_engine(), is_mixed()
+        if given.__class__ is not np.ndarray or not is_plain(given) or not given.size or not self._may():
+            y = self._eager(given)
+            return y  # type: ignore[no-any-return]
+        key = given.shape, given.dtype, self._module.training, get_threads(), chosen_engine(), is_mixed()
         last = self._last  # another thread may set it
         if key != last[0]:
-            last = self._last = key, self._known(key, x)
+            last = self._last = key, self._known(key, given)
         planned = last[1]
         if planned.refused or not self._lock.acquire(blocking=False):
-            return self._eager(x)
+            y = self._eager(given)
+            return y  # type: ignore[no-any-return]
         try:
-            return self._forward(planned, x)
+            y = self._forward(planned, given)
+            return y  # type: ignore[no-any-return]
         except (TypednnError, MemoryError) as error:
             locate(error, self._module)
             raise

@@ -62,10 +62,6 @@ class Template:
                 self._uses = [(path, cell, self._places[id(array)], holder) for path, cell, array, holder in uses]
         del self._view, self._places  # of a recorder, which keeps arrays
 
-    def made(self, array: Callable[[View], Any]) -> Any:
-        """The gradient with the arrays of now."""
-        return self.made_of([array(view) for view in self.leaves])
-
     def made_of(self, arrays: Sequence[Any]) -> Any:
         """The gradient of these arrays, one for each of the ``leaves``."""
         gradient = self._make(arrays)

@@ -17,7 +17,8 @@ import numpy as np
 from typednn.engines import empty
 from typednn.engines.halide import runtime
 from typednn.engines.halide.frames import failure
-from typednn.engines.memory.addresses import address
+from typednn.engines.memory.addresses import address, inlined
+from typednn.generated import execute
 from typednn.plans.arena import Lasting, arena_of
 from typednn.plans.gradients import Template
 from typednn.plans.natives import At, Bound, arrays_of, bound, drawn_words, memory, owner, with_draw
@@ -73,23 +74,73 @@ class _Fresh:
             if whole and view.strides == np.empty(view.shape, view.dtype).strides:
                 self.shape, self.type = view.shape, view.dtype
 
-    def renew(self) -> None:
-        array = empty(self.shape, self.type)
-        self.changing.put(array, address(array))
+    def is_whole(self, view: View) -> bool:
+        """Whether ``view`` is this array, and no part of it."""
+        return view.memory is self.changing.memory and (view.shape, view.dtype) == (self.shape, self.type)
 
 
 @dataclass(slots=True)
 class _Half:
-    """Forward or backward."""
+    """Forward or backward. ``begin`` tells the calls where what is given lies now, and where what is new each time;
+    ``run`` does so, makes the calls, and gives the arrays that are wanted.
+    """
 
     calls: list[tuple[Callable[[Any], Any], Any]] = field(default_factory=list[Any])
     fresh: list[_Fresh] = field(default_factory=list[_Fresh])
     names: dict[int, str] = field(default_factory=dict[int, str])  # of kernels, by the address of the frame
+    begin: Callable[[Any], Any] = field(init=False)
+    run: Callable[[Any], list[Any]] = field(init=False)
 
-    def run(self) -> None:
-        for function, argument in self.calls:
-            if code := function(argument):
-                raise failure(self.names[argument], code, runtime.complaint())
+    def places(self, wanted: Sequence[View]) -> list[int]:
+        """Which of ``fresh`` each of these is; -1 for what is none as a whole."""
+        return [next((k for k, each in enumerate(self.fresh) if each.is_whole(view)), -1) for view in wanted]
+
+    def write(
+        self, given: Sequence[_Changing], wanted: Sequence[View], read: set[int], array: Callable[[View], Any]
+    ) -> None:
+        """Make ``begin`` and ``run``. Their source is generated, one line for each address and each call: a loop would
+        take as long as a small kernel. ``read``: memories whose arrays are looked up later, by ``array``.
+        """
+        scope: dict[str, Any] = {"empty": empty, "array": array, "failed": self._failed}
+        lines: list[str] = []
+
+        def placed(name: str, changing: _Changing) -> None:
+            """Lines for the array of this name."""
+            where, used = inlined(name)
+            scope.update(used)
+            if id(changing.memory) in read or changing.views:
+                scope[f"put_{name}"] = changing.put
+                lines.append(f"put_{name}({name}, {where})")
+            elif changing.patches:
+                lines.append(f"start = {where}")
+                for container, place, offset in changing.patches:
+                    scope[f"at_{id(container)}"] = container
+                    lines.append(f"at_{id(container)}[{place}] = start + {offset}")
+
+        for each in given:
+            placed("given", each)
+        for number, each in enumerate(self.fresh):
+            scope |= {f"shape{number}": each.shape, f"type{number}": each.type}
+            lines.append(f"new{number} = empty(shape{number}, type{number})")
+            placed(f"new{number}", each.changing)
+        news = ", ".join([f"new{number}" for number in range(len(self.fresh))])
+        calls: list[str] = []
+        for number, (function, argument) in enumerate(self.calls):
+            scope |= {f"function{number}": function, f"argument{number}": argument}
+            calls.append(f"if code := function{number}(argument{number}): failed(argument{number}, code)")
+        scope |= {f"view{place}": view for place, view in enumerate(wanted)}
+        results = ", ".join(
+            [f"new{k}" if k >= 0 else f"array(view{place})" for place, k in enumerate(self.places(wanted))]
+        )
+        source = [
+            *("def begin(given):", *[f"    {line}" for line in lines], f"    return [{news}]"),
+            *("def run(given):", *[f"    {line}" for line in (*lines, *calls)], f"    return [{results}]"),
+        ]
+        execute("\n".join(source), "half of a plan", scope)
+        self.begin, self.run = scope["begin"], scope["run"]
+
+    def _failed(self, argument: Any, code: int) -> None:
+        raise failure(self.names[argument], code, runtime.complaint())
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,44 +194,33 @@ class Plan:
         self.arena: np.ndarray[Any, Any] = self._lay_out([step for step, _ in kept])
         for step, is_forward in kept:
             self._bind(step, is_forward)
+        # The arrays that are referred to from call to call.
+        self._kept: list[_Changing] = self._write(([output], leaves))
 
     # ------------------------------------------------------------------ making the calls
 
     def forward(self, x: Any) -> Any:
         """The output of ``x``, which has the shape and the dtype of the recorded one, and is C-contiguous."""
-        half = self._halves[0]
-        self._begin(half, "input", x)
-        half.run()
-        return self._array(self.output)
+        return self._halves[0].run(x)[0]
 
     def backward(self, next_grad: Any) -> Any:
         """The gradient, from the derivative by the output of the last `forward`."""
-        half = self._halves[1]
-        self._begin(half, "next_grad", next_grad)
-        half.run()
         assert self.template is not None
-        return self.template.made(self._array)
-
-    def _begin(self, half: _Half, place: str, given: Any) -> None:
-        """Tell the calls of a half where what changes each time lies now."""
-        start = address(given)
-        for changing in self._given[place]:
-            changing.put(given, start)
-        for each in half.fresh:
-            each.renew()
+        return self.template.made_of(self._halves[1].run(next_grad))
 
     def timed(self, x: Any, next_grad: Any) -> dict[str, list[float]]:
         """The seconds of each call of forward and of backward. Afterwards the model's arrays are as before."""
         before = [(array, array.copy()) for array in self._written]
         taken: dict[str, list[float]] = {}
         try:
-            for name, half, place, given in zip(HALVES, self._halves, _PLACES, (x, next_grad), strict=True):
-                self._begin(half, place, given)
+            for name, half, given in zip(HALVES, self._halves, (x, next_grad), strict=True):
+                new = half.begin(given)
                 seconds = taken[name] = list[float]()
                 for function, argument in half.calls:
                     began = perf_counter()
                     function(argument)
                     seconds.append(perf_counter() - began)
+                del new
         finally:
             self.let_go()
             for array, numbers in before:
@@ -189,7 +229,7 @@ class Plan:
 
     def let_go(self) -> None:
         """Refer to no array of a caller any more."""
-        for each in self._changing.values():
+        for each in self._kept:
             each.array = None
             for arguments, place, _ in each.views:
                 arguments[place] = None
@@ -315,6 +355,24 @@ class Plan:
             self._held.append(call)
             if call.frame is not None:
                 half.names[call.argument] = call.name
+
+    def _write(self, wanted: tuple[Sequence[View], Sequence[View]]) -> list[_Changing]:
+        """Write the halves, of which so much is ``wanted``; which arrays are looked up from call to call."""
+        read = {
+            id(view.memory)
+            for half, views in zip(self._halves, wanted, strict=True)
+            for view, place in zip(views, half.places(views), strict=True)
+            if place < 0
+        }
+        if self.template is not None:  # backward reads them too, so they have to stay
+            read |= {id(self.output.memory), *[id(each.memory) for each in self._given["input"]]}
+        for half, place, views in zip(self._halves, _PLACES, wanted, strict=True):
+            half.write(self._given[place], views, read, self._array)
+        once = {id(each.changing) for half in self._halves for each in half.fresh}
+        once |= {id(each) for given in self._given.values() for each in given}
+        return [
+            each for each in self._changing.values() if id(each) not in once or each.views or id(each.memory) in read
+        ]
 
     def _repeated(self, step: Step) -> Callable[[list[Any]], None]:
         function, draw = step.repeated, step.draw

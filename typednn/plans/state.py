@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Sequence
-from operator import is_
+from operator import attrgetter, is_
 from types import FunctionType, ModuleType
 from typing import Any, cast, final
 
@@ -14,6 +14,8 @@ import numpy as np
 from typednn.module.module import Module
 from typednn.module.state import CallState, Storage
 from typednn.plans.code import is_ours
+
+_array_of = attrgetter("array")
 
 
 @final
@@ -38,7 +40,7 @@ class State:
 
     def holds(self) -> bool:
         """Whether the model is still as it was."""
-        if not all(map(is_, [cell.array for cell in self._cells], self.arrays)):
+        if not all(map(is_, map(_array_of, self._cells), self.arrays)):
             return False
         try:
             return self._now == self._then  # by identity first
