@@ -19,10 +19,9 @@ def finite(array: Any) -> bool:
     """Whether every number of ``array`` is finite; one pass where they are."""
     if not is_floating(array.dtype):
         return True
+    xp = np if type(array) is np.ndarray else namespace(array)  # it is asked for each derivative of each step
     # A finite sum of squares has finite terms. It may overflow although all terms are finite: then each is tested.
-    return math.isfinite(to_number(namespace(array).vdot(array, array))) or bool(
-        to_number(namespace(array).isfinite(array).all())
-    )
+    return math.isfinite(to_number(xp.vdot(array, array))) or bool(to_number(xp.isfinite(array).all()))
 
 
 def all_finite(arrays: Iterable[Any]) -> bool:
