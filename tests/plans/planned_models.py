@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.plans.numpy_layers import Gated, Scaled, ScaledOrNot
 from tests.plans.planned_pair import Between
 from typednn import Input
 from typednn.layers import (
@@ -71,6 +72,8 @@ ACTIVATIONS: tuple[Callable[[], Any], ...] = (
     ELU,
     SELU,
     Hardswish,
+    Scaled,
+    ScaledOrNot,
 )
 
 
@@ -109,7 +112,7 @@ def rows(rng: Rng) -> Drawn:
     least = 1
     for _ in range(rng.integers(1, 5)):
         width = pick(rng, SIZES)
-        kind = rng.integers(8)
+        kind = rng.integers(9)
         if kind == 0:
             parts.append(Residual(chained([Linear(features, width), activation(rng), Linear(width, features)])))
         elif kind == 1:
@@ -127,6 +130,8 @@ def rows(rng: Rng) -> Drawn:
             least = 2
         elif kind == 6:
             parts.append(pick(rng, [LayerNorm(features), RMSNorm(features), Dropout(0.3), Dropout(0.0)]))
+        elif kind == 7:
+            parts.append(Gated(features))
         else:
             linear: Linear = Linear(features, width, bias=bool(rng.integers(2)))
             twice = linear if features == width else twice

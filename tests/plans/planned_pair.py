@@ -163,7 +163,8 @@ def trained(model: Any, steps: int = 6, **options: Any) -> Pair:
 def only(pair: Pair, *told: str) -> None:
     """What was told, by its first words."""
     assert len(pair.told) == len(told), pair.told
-    assert all(one.startswith(other) for one, other in zip(pair.told, told, strict=True)), pair.told
+    found = [each.removeprefix("layer by layer: ") for each in pair.told]
+    assert all(one.startswith(other) for one, other in zip(found, told, strict=True)), pair.told
 
 
 # ------------------------------------------------------------------ layers one by one, without a chain

@@ -50,14 +50,15 @@ def is_ours(kind: Any) -> bool:
     return str(getattr(kind, "__module__", "")).startswith("typednn.") or hasattr(kind, "op")
 
 
-def unplannable(model: Module) -> str:
-    """Why a plan of ``model`` might leave something out, with the file and line; empty where it does not."""
-    for _, part in model.named_modules():
-        if part.foreign:
-            return f"{part.label()} derives from no class of typednn: what it computes is not known"
-        for name in ("forward", "backward"):
-            if why := _Method(part, getattr(type(part), name, None), set()).why():
-                return why
+def unplannable(part: Module) -> str:
+    """Why a plan might leave out something that ``part`` does, with the file and line; empty where it does not. Parts
+    of it are read by themselves.
+    """
+    if part.foreign:
+        return f"{part.label()} derives from no class of typednn: what it computes is not known"
+    for name in ("forward", "backward"):
+        if why := _Method(part, getattr(type(part), name, None), set()).why():
+            return why
     return ""
 
 

@@ -37,9 +37,9 @@ from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, 
 from typednn.module.calls import is_observed, locate
 from typednn.module.module import Module
 from typednn.module.running_statistics import meeting_here
-from typednn.plans.code import unplannable
 from typednn.plans.comparing import buffers_differ, differs, digest, digests, read_inputs
 from typednn.plans.gradients import Keep, Template
+from typednn.plans.parts import Parts
 from typednn.plans.plan import Plan
 from typednn.plans.recording import Recorder, Unplannable, View
 from typednn.plans.rewriting import Program, rewritten
@@ -85,12 +85,15 @@ class Compiled(Generic[In, Out, G]):
     def __init__(
         self, model: Part[In, Out, G], keep: Keep = "parameters", told: Callable[[str], object] | None = None
     ) -> None:
-        """``told`` is called with why an input has no plan; by default that is a warning."""
+        """``told`` is called with why an input has no plan, or a part of the model is called as a whole; by default
+        that is a warning.
+        """
         if not isinstance(cast("object", model), Module):
             cure = "derive it from typednn.Layer, or build it of typednn's layers"
             raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__, cure), "model")
         self.model: Part[In, Out, G] = model
         self._module: Any = model
+        self._parts = Parts(self._module)
         self.keep: Keep = choice("compile", "keep", keep, get_args(Keep))
         self._rewrites: bool = True
         self._told: Callable[[str], object] = told or _warn
@@ -117,6 +120,7 @@ class Compiled(Generic[In, Out, G]):
 
         every = [*self._planned.values()]
         others = tuple(f"no plan: {each.refused}" for each in every if each.refused)
+        wholes = tuple(self._parts.told())
         found = next((each for each in reversed(every) if each.plan is not None), None)
         if found is None or found.plan is None:
             got = others[0] if others else "none"
@@ -124,7 +128,11 @@ class Compiled(Generic[In, Out, G]):
             raise StateError(explain("Compiled.explain", "tells of a plan", got, cure))
         if isinstance(self._backward, _Backward) and self._backward.plan is found.plan:
             self._backward = None
-        return explained(self._module, found.plan, found.x, others, times)
+        before = self._copied_buffers()
+        try:
+            return explained(self._module, found.plan, found.x, (*wholes, *others), times)
+        finally:
+            _put(before)
 
     # ------------------------------------------------------------------ calls
 
@@ -191,7 +199,7 @@ class Compiled(Generic[In, Out, G]):
             self._rewrites, planned.plan, planned.changes, planned.calls = False, None, 0, 1
             return
         if all(each.refused != why for each in self._planned.values()):
-            self._told(why)
+            self._told(f"layer by layer: {why}")
         planned.refused, planned.plan = why, None
 
     def backward(self, next_grad: Out) -> G:
@@ -227,15 +235,18 @@ class Compiled(Generic[In, Out, G]):
 
     def _recorded(self, planned: _Planned, x: Any) -> Any:
         """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
-        if why := unplannable(self._module) or scattered(self._module):
+        known = self._parts.told()
+        if why := self._parts.read() or scattered(self._module):
             self._refuse(planned, why)
             return self._eager(x)
-        state = planned.state = State(self._module)
+        for each in self._parts.told()[len(known) :]:
+            self._told(each)
+        state = planned.state = State(self._module, self._parts.inner())
         recorder = Recorder({id(array): array for array in state.arrays if array is not None})
         x = recorder.given(x, "input")
         y: Any = None
         try:
-            with recorder.told():
+            with recorder.told(), self._parts.watched(recorder):
                 y = self._eager(x)
             output = recorder.view(y) if type(y) is np.ndarray else None
             if output is None:
@@ -246,7 +257,7 @@ class Compiled(Generic[In, Out, G]):
             if not self._module.training:
                 planned.plan = self._plan(planned, recorder, len(recorder.steps), output, None)
         except Unplannable as error:
-            self._refuse(planned, str(error))
+            self._failed(planned, error)
             return y
         if self._module.training:
             self._backward = partial(self._recorded_back, planned, recorder, len(recorder.steps), output)
@@ -258,7 +269,7 @@ class Compiled(Generic[In, Out, G]):
             return self._module.backward(next_grad)  # an error
         try:
             next_grad = recorder.given(next_grad, "next_grad")
-            with recorder.told():
+            with recorder.told(), self._parts.watched(recorder):
                 grad = self._module.backward(next_grad)
                 if self.keep == "inputs":
                     read_inputs(grad)
@@ -266,9 +277,19 @@ class Compiled(Generic[In, Out, G]):
             template = Template(grad, recorder.view, self.keep, self._module, planned.state)
             planned.plan = self._plan(planned, recorder, split, output, template)
         except Unplannable as error:
-            self._refuse(planned, str(error))
+            self._failed(planned, error)
         pool.clear()  # of what was computed twice to be recorded
         return grad
+
+    def _failed(self, planned: _Planned, error: Unplannable) -> None:
+        """After a recording that gave no plan: the next one calls as a whole the part that computed by NumPy, if it is
+        known which.
+        """
+        if why := self._parts.blamed():
+            planned.calls = 1
+            self._told(why)
+        else:
+            self._refuse(planned, str(error))
 
     def _plan(self, planned: _Planned, recorder: Recorder, split: int, output: View, template: Template | None) -> Plan:
         if not planned.holds():
@@ -373,7 +394,7 @@ class _Backward:
 
 
 def _warn(why: str) -> None:
-    warnings.warn(f"typednn.compile: computed layer by layer, without a plan: {why}", RuntimeWarning, stacklevel=2)
+    warnings.warn(f"typednn.compile: {why}", RuntimeWarning, stacklevel=2)
 
 
 def _put(arrays: list[tuple[Any, Any]]) -> None:

@@ -22,7 +22,7 @@ from typednn.generated import execute
 from typednn.plans.arena import Lasting, arena_of
 from typednn.plans.gradients import Template
 from typednn.plans.natives import At, Bound, arrays_of, bound, drawn_words, memory, owner, with_draw
-from typednn.plans.recording import Draw, Memory, Step, Unplannable, View
+from typednn.plans.recording import WHOLE, Draw, Memory, Step, Unplannable, View
 
 HALVES = ("forward", "backward")
 _PLACES = ("input", "next_grad")
@@ -179,17 +179,6 @@ class Plan:
         self._held: list[Any] = []  # what addresses are of
         self._halves: tuple[_Half, _Half] = _Half(), _Half()
         self._starts: dict[int, int] = {}  # of memories that stay where they are
-        # The model's arrays that it writes: statistics, and what draws and batches are counted in.
-        self._written: list[Any] = [
-            array
-            for step, _ in kept
-            for array in (
-                [each.held for each in step.writes]
-                if step.op is not None
-                else [view.memory.held for view in step.arguments if type(view) is View]
-            )
-            if array is not None
-        ]
         self._find_changing(kept, wanted, [output, *leaves])
         self.arena: np.ndarray[Any, Any] = self._lay_out([step for step, _ in kept])
         for step, is_forward in kept:
@@ -209,8 +198,7 @@ class Plan:
         return self.template.made_of(self._halves[1].run(next_grad))
 
     def timed(self, x: Any, next_grad: Any) -> dict[str, list[float]]:
-        """The seconds of each call of forward and of backward. Afterwards the model's arrays are as before."""
-        before = [(array, array.copy()) for array in self._written]
+        """The seconds of each call of forward and of backward, which change the model's buffers."""
         taken: dict[str, list[float]] = {}
         try:
             for name, half, given in zip(HALVES, self._halves, (x, next_grad), strict=True):
@@ -223,8 +211,6 @@ class Plan:
                 del new
         finally:
             self.let_go()
-            for array, numbers in before:
-                array[...] = numbers
         return taken
 
     def let_go(self) -> None:
@@ -443,12 +429,18 @@ def only_views(step: Step) -> bool:
 
 
 def needed(steps: Sequence[Step], wanted: set[int]) -> list[bool]:
-    """Which steps lead to the memories ``wanted``, or change the model's arrays, or check or count something."""
+    """Which steps lead to the memories ``wanted``, or change the model's arrays, or check or count something, or are
+    layers that are called as a whole.
+    """
     found = [False] * len(steps)
     for number in reversed(range(len(steps))):
         step = steps[number]
         written = (*_made(step), *step.writes)
-        found[number] = step.op is None or any(each.held is not None or id(each) in wanted for each in written)
+        found[number] = (
+            step.op is None
+            or step.engine == WHOLE
+            or any(each.held is not None or id(each) in wanted for each in written)
+        )
         if found[number]:
             wanted.update(id(view.memory) for view in step.arguments if type(view) is View)
     return found

@@ -28,6 +28,7 @@ from typednn.plans.natives import Prepared, arrays_of, bounds, has_draw, owner, 
 if TYPE_CHECKING:
     from types import FrameType
 
+WHOLE = "layer"  # the engine of a layer that is called as a whole
 _SMALL = 1 << 20  # bytes up to which an array is kept while its forward is recorded, so that its address stays its own
 
 
@@ -114,7 +115,7 @@ class Recorder:
         self._kept: list[Any] = []
         self._prepared: dict[Any, Prepared | None] = {}
         self._thread = threading.get_ident()
-        self._preparing = False
+        self._off = False
         self.why: str = ""  # there is no plan; empty where there is one
 
     def given(self, array: Any, place: str) -> Any:
@@ -142,6 +143,22 @@ class Recorder:
             hooks.repeaters[:] = [each for each in hooks.repeaters if each != self._call]
         if self.why:
             raise Unplannable(self.why)
+
+    @contextmanager
+    def off(self) -> Generator[None]:
+        """Within this block nothing is recorded."""
+        before, self._off = self._off, True
+        try:
+            yield
+        finally:
+            self._off = before
+
+    def whole(self, op: Op, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        """Record a call of a layer as one of an op that always runs, by Python. ``results`` are new arrays."""
+        seen = tuple(self._seen(each, op.name) for each in arguments)
+        if not self.why:
+            placed = self._placed(arguments, results, seen, None, ())
+            self.steps.append(Step(seen, placed, op, WHOLE))
 
     def view(self, array: Any) -> View | None:
         """Where ``array`` lies; None if nothing is known of it."""
@@ -184,7 +201,7 @@ class Recorder:
         return cast("Any", value)
 
     def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...], result: Any) -> None:
-        if threading.get_ident() != self._thread or self.why:
+        if threading.get_ident() != self._thread or self.why or self._off:
             return
         step = Step(tuple(self._seen(each, function.__name__) for each in arguments), repeated=function)
         if type(result) is tuple:
@@ -193,7 +210,7 @@ class Recorder:
         self.steps.append(step)
 
     def _ran(self, ran: Ran) -> None:
-        if threading.get_ident() != self._thread or self.why or self._preparing or running.ops:
+        if threading.get_ident() != self._thread or self.why or self._off or running.ops:
             return  # also of an op within another
         arguments = tuple(self._seen(each, ran.op.name) for each in ran.arguments)
         if self.why:
@@ -203,28 +220,23 @@ class Recorder:
         if not all(each is None or type(each) is np.ndarray for each in results):
             self._refuse(f"{ran.op.name} gives no arrays, {_place()}")
             return
-        self._preparing = True
-        try:
+        with self.off():
             native = self._prepare(ran, draw)
-        finally:
-            self._preparing = False
         buffers = memories(native) if native is not None else ()
-        placed = self._placed(ran, results, arguments, native, buffers)
+        placed = self._placed(ran.arguments, results, arguments, native, buffers)
         flops = ran.op.flops(*ran.arguments)
         self.steps.append(Step(arguments, placed, ran.op, ran.engine, native, buffers, draw, flops=flops))
 
     def _placed(
         self,
-        ran: Ran,
+        given: Sequence[Any],
         results: tuple[Any, ...],
         arguments: tuple[Any, ...],
         native: Prepared | None,
         buffers: tuple[Memory, ...],
     ) -> tuple[View | None, ...]:
         """Where the results lie: in arguments, in buffers of the calls, or in memories of their own."""
-        owners = {
-            id(owner(each)): view for each, view in zip(ran.arguments, arguments, strict=True) if type(view) is View
-        }
+        owners = {id(owner(each)): view for each, view in zip(given, arguments, strict=True) if type(view) is View}
         spans: dict[int, tuple[int, int]] = {}
         for result in results:
             if result is not None:

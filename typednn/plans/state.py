@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from operator import attrgetter, is_
 from types import FunctionType, ModuleType
 from typing import Any, cast, final
@@ -24,11 +24,13 @@ class State:
     each cell.
     """
 
-    def __init__(self, model: Module) -> None:
+    def __init__(self, model: Module, without: Container[int] = ()) -> None:
+        """``without``: the identities of parts of which only the arrays matter."""
         modules = [module for _, module in model.named_modules()]
         for each in modules:
             each.training = each.training  # an attribute of its own, as going to eval and back makes it
         cells = {id(cell): cell for each in modules for cell in each.__typednn_storage__.cells.values()}
+        modules = [each for each in modules if id(each) not in without]
         seen: set[int] = set()
         held = [inner for each in modules for value in vars(each).values() for inner in _containers(value, seen)]
         kinds = {kind for each in modules for kind in type(each).__mro__ if _is_own(kind)}

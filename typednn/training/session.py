@@ -182,7 +182,7 @@ class Session:
 
     def _not_planned(self, why: str) -> None:
         if self.run is not None:
-            self.run.write_metrics({"kind": "plan", "step": self.state.step, "text": f"layer by layer: {why}"})
+            self.run.write_metrics({"kind": "plan", "step": self.state.step, "text": why})
 
     # ------------------------------------------------------------------ a step
 
