@@ -13,6 +13,7 @@ from typednn import Elementwise, ElementwiseGrad, Gradient, Layer, S
 from typednn.arrays import Array2
 from typednn.layer import A
 from typednn.layers import Dropout, Linear, ReLU, Residual, Tanh
+from typednn.optim import SGD
 from typednn.plans.compiled import Compiled
 
 
@@ -164,7 +165,7 @@ class Turned(Layer[Array2, Array2, TurnedGrad, S]):
     """Arrays in layouts that plans do not read."""
 
     def forward(self, x: Float[Array2, "batch 6"]) -> Float[Array2, "batch 6"]:
-        return np.asfortranarray(x)[::-1]
+        return np.asfortranarray(x + 1)[::-1] if x.flat[0] > 0 else x + 1
 
     def backward(self, next_grad: Float[Array2, "batch 6"]) -> TurnedGrad:
         return TurnedGrad(next_grad[::-1])
@@ -174,3 +175,62 @@ def test_other_layouts() -> None:
     """What a part gives is copied."""
     pair = trained(small(Turned()).train(), steps=8)
     assert engines(pair) == ["Turned.forward", "Turned.backward"]
+
+
+@dataclass
+class OwnGrad:
+    """Of an object that derives from nothing."""
+
+    input: Any
+    weight: Any
+
+
+class Own:
+    """With a parameter that it steps itself."""
+
+    gradient: Any = OwnGrad
+
+    def __init__(self) -> None:
+        self.weight = np.ones(6, np.float32)
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return x * self.weight
+
+    def backward(self, next_grad: Any) -> Any:
+        return self.gradient(next_grad * self.weight, (next_grad * self.x).sum(0))
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        optimizer.step(self.weight, grad.weight)
+
+
+class Undescribed(Own):
+    """Whose gradient's fields nobody can list."""
+
+    class gradient:  # noqa: N801
+        def __init__(self, dx: Any, weight: Any) -> None:
+            self.input, self.weight = dx, weight
+
+
+@pytest.mark.parametrize("kind", [Own, Undescribed])
+def test_a_part_that_derives_from_nothing(kind: Any) -> None:
+    """Is called as a whole; a model with one whose gradient is no dataclass stays layer by layer. The losses are the
+    layers'.
+    """
+    told: list[str] = []
+    model, plain = small(kind()).train(), small(kind()).train()
+    compiled: Any = Compiled(model, told=told.append)
+    optimizers = SGD(0.1), SGD(0.1)
+    for seed in range(8):
+        x = numbers(5, 4, seed=seed)
+        y, other = compiled.forward(x), plain.forward(x)
+        np.testing.assert_array_equal(y, other)
+        model.update(optimizers[0], compiled.backward(np.sin(y)))
+        plain.update(optimizers[1], plain.backward(np.sin(other)))
+    assert told[0].startswith(f'"2" is called as a whole: {kind.__name__} derives from no class of typednn')
+    if kind is Own:
+        assert len(told) == 1
+        names = [line.name for line in compiled.explain(times=1).lines if line.engine == "layer, by Python"]
+        assert names == ["Own.forward", "Own.backward"]
+    else:
+        assert told[1:] == ["layer by layer: the gradient of Undescribed is a gradient, which is no dataclass"]

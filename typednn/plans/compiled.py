@@ -93,7 +93,7 @@ class Compiled(Generic[In, Out, G]):
             raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__, cure), "model")
         self.model: Part[In, Out, G] = model
         self._module: Any = model
-        self._parts = Parts(self._module)
+        self._parts: Parts = Parts(cast("Module", model))
         self.keep: Keep = choice("compile", "keep", keep, get_args(Keep))
         self._rewrites: bool = True
         self._told: Callable[[str], object] = told or _warn

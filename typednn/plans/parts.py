@@ -20,7 +20,7 @@ from typednn.module.gradients import Gradient, with_fields
 from typednn.module.module import Module
 from typednn.plans.code import is_ours, unplannable
 from typednn.plans.comparing import read_inputs
-from typednn.plans.recording import Recorder, Unplannable
+from typednn.plans.recording import Recorder
 
 
 @final
@@ -120,7 +120,7 @@ def _shadow(part: Module, forward: Callable[..., Any], backward: Callable[..., A
 
 def _recorded(recorder: Recorder, part: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Calls of ``part`` that are recorded as a whole."""
-    name, forward, backward = type(part).__name__, part.forward, part.backward
+    name, forward, backward = part.label().partition("(")[0], part.forward, part.backward
     given: list[Any] = []  # what the part may keep until its backward, so that its memory has to stay
 
     def forward_again(*inputs: Any) -> Any:
@@ -138,7 +138,8 @@ def _recorded(recorder: Recorder, part: Any) -> tuple[Callable[..., Any], Callab
 
     def forward_once(*inputs: Any, **named: Any) -> Any:
         if named:
-            raise Unplannable(f"{part.label()} is given {', '.join(named)} by name")
+            recorder.refuse(f"{part.label()} is given {', '.join(named)} by name")
+            return forward(*inputs, **named)
         with recorder.off():
             y = forward_again(*inputs)
         given[:] = inputs
@@ -150,6 +151,8 @@ def _recorded(recorder: Recorder, part: Any) -> tuple[Callable[..., Any], Callab
             gradient = backward(next_grad)
             read_inputs(gradient)
             gradient = _owned(gradient, (next_grad, *given))
+        if not dataclasses.is_dataclass(gradient):
+            recorder.refuse(f"the gradient of {part.label()} is a {type(gradient).__name__}, which is no dataclass")
         recorder.whole(ops[1], (next_grad, *given), tuple(_arrays(gradient)))
         return gradient
 
@@ -170,7 +173,7 @@ def _own(array: Any, given: Sequence[Any]) -> Any:
 def _fields(value: Any) -> dict[str, Any]:
     """Of a gradient, without an input that is still put off, which its layer can't compute."""
     deferred = isinstance(value, Gradient) and value.is_deferred
-    names = [each.name for each in dataclasses.fields(value)]
+    names = [each.name for each in dataclasses.fields(cast("Any", value))]
     return {name: getattr(value, name) for name in names if not (deferred and name == "input")}
 
 
@@ -193,7 +196,7 @@ def _owned(value: Any, given: Sequence[Any]) -> Any:
     if isinstance(value, tuple | list):
         kind: Any = tuple if isinstance(value, tuple) else list
         return kind([_owned(each, given) for each in cast("Sequence[Any]", value)])
-    if isinstance(value, Gradient):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return with_fields(value, {name: _owned(each, given) for name, each in _fields(value).items()})
     return cast("object", value)
 

@@ -119,10 +119,10 @@ class _Half:
 
         for each in given:
             placed("given", each)
-        for number, each in enumerate(self.fresh):
-            scope |= {f"shape{number}": each.shape, f"type{number}": each.type}
+        for number, new in enumerate(self.fresh):
+            scope |= {f"shape{number}": new.shape, f"type{number}": new.type}
             lines.append(f"new{number} = empty(shape{number}, type{number})")
-            placed(f"new{number}", each.changing)
+            placed(f"new{number}", new.changing)
         news = ", ".join([f"new{number}" for number in range(len(self.fresh))])
         calls: list[str] = []
         for number, (function, argument) in enumerate(self.calls):

@@ -181,7 +181,8 @@ class Recorder:
         if has.nbytes < _SMALL:
             self._kept.append(array)
 
-    def _refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> None:
+        """There is no plan; the first reason counts."""
         self.why = self.why or why
 
     def _seen(self, value: Any, reader: str) -> Any:
@@ -189,15 +190,15 @@ class Recorder:
         if type(value) is np.ndarray:
             view = self.view(value)
             if view is None:
-                self._refuse(f"{reader} reads an array that no op computed, as arithmetic of NumPy gives, {_place()}")
+                self.refuse(f"{reader} reads an array that no op computed, as arithmetic of NumPy gives, {_place()}")
             return view
         kind: type = value.__class__
         if issubclass(kind, np.ndarray | np.generic):
-            self._refuse(f"{reader} reads a {kind.__name__}, {_place()}")
+            self.refuse(f"{reader} reads a {kind.__name__}, {_place()}")
         elif isinstance(value, tuple | list):
             members = cast("Sequence[Any]", value)
             if any(isinstance(each, np.ndarray | np.generic) for each in members):
-                self._refuse(f"{reader} reads a {members.__class__.__name__} of arrays, {_place()}")
+                self.refuse(f"{reader} reads a {members.__class__.__name__} of arrays, {_place()}")
         return cast("Any", value)
 
     def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...], result: Any) -> None:
@@ -218,7 +219,7 @@ class Recorder:
         draw = next((each for each in reversed(self.draws) if has_draw(ran.arguments, each.drawn)), None)
         results = () if ran.op.writes else arrays_of(ran.result)
         if not all(each is None or type(each) is np.ndarray for each in results):
-            self._refuse(f"{ran.op.name} gives no arrays, {_place()}")
+            self.refuse(f"{ran.op.name} gives no arrays, {_place()}")
             return
         with self.off():
             native = self._prepare(ran, draw)
