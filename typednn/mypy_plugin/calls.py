@@ -11,7 +11,8 @@ from mypy import nodes
 
 from typednn.mypy_plugin import python, syntax
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.context import Call, Context, mutated
+from typednn.mypy_plugin.changes import MUTATORS
+from typednn.mypy_plugin.context import Call, Context, forget_arrays, mutated
 from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
 from typednn.mypy_plugin.features.constructors import constants
 from typednn.mypy_plugin.sizes import stored
@@ -55,6 +56,8 @@ class Calls(Context):
         if base is UNKNOWN and syntax.of_self(node) and self.of is not None:
             own = {each[5:]: value for each, value in env.items() if each.startswith("self.")}
             base = Layer(self.of.name, self.of.fullname, attributes=own)
+        if isinstance(base, Array) and name == "resize":
+            forget_arrays(env)
         if unshared(base) is not base:
             mutated(node.value, env)  # such as `add = layers.append`
         return self._attribute_of(base, node, env)
@@ -127,9 +130,13 @@ class Calls(Context):
             else self.evaluate(node.func, env)
         )
         value = self.apply(function, call)
+        if receiver is UNKNOWN and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
+            mutated(node.func.value, env)  # such as rows[i].append
         if not _READERS.intersection(names) and not functions.only_reads(self, function):
             for each in lists:
                 mutated(each, env)
+        if self.scope.reshapes:
+            forget_arrays(env)
         return value
 
     def operated(self, op: ast.operator, call: Call) -> Value:
@@ -220,6 +227,8 @@ class Calls(Context):
                 each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)
             }
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
+            if isinstance(self.peek(node.args[0], env), Array):
+                forget_arrays(env)
             mutated(node.args[0], env)
 
 

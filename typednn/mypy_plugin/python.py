@@ -27,6 +27,11 @@ from typednn.mypy_plugin.values import (
 from typednn.shapes import Flow
 
 _TRANSPARENT = ("checking", "open", "nullcontext", "errstate", "catch_warnings", "closing", "redirect_stdout")
+# that no array of a wrong shape raises
+_OTHER_ERRORS = (
+    "KeyError", "OSError", "FileNotFoundError", "ImportError", "ModuleNotFoundError", "KeyboardInterrupt",
+    "StopIteration", "AttributeError", "ZeroDivisionError", "EOFError", "TimeoutError", "UnicodeDecodeError",
+)  # fmt: skip
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
 
@@ -69,6 +74,11 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b)
         ):
             return Constant((a == b) == isinstance(op, ast.Is | ast.Eq))
+        case ast.Eq() | ast.NotEq() if isinstance(a, Pack) and isinstance(b, Pack) and not (a.keys or b.keys):
+            pairs = [compared(ast.Eq(), one, other) for one, other in zip(a.items, b.items, strict=False)]
+            if len(a.items) != len(b.items) or Constant(False) in pairs:
+                return Constant(isinstance(op, ast.NotEq))
+            return Constant(isinstance(op, ast.Eq)) if all(each == Constant(True) for each in pairs) else UNKNOWN
         case ast.In() | ast.NotIn() if isinstance(b, Pack) and isinstance(a, Constant | Number):
             found = a in b.items or (bool(b.keys) and show(a) in b.keys)
             sure = (
@@ -174,6 +184,12 @@ def element(value: Value) -> Value:
     if isinstance(value, Many):
         return value.item
     return reduce(join, value.items) if isinstance(value, Pack) and value.items else UNKNOWN
+
+
+def catches(kind: ast.expr | None) -> bool:
+    """Whether a handler may catch what NumPy, or a check of annotations, raises."""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(each is None or last_name(each) not in _OTHER_ERRORS for each in kinds)
 
 
 def transparent(manager: ast.expr) -> bool:

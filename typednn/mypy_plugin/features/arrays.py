@@ -27,6 +27,8 @@ def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping
         # Python's own numbers; they have other methods
         return UNKNOWN if row.startswith("Array.") else Array(Flow.of(()), weak)
     compare = call.context.comparison()
+    # What is written into a part of an array has its size where the function is used as it is meant.
+    compare.numbers = not (row == "[]=" or (isinstance(getattr(call.node, "left", None), ast.Subscript) and "out" in (keywords or {})))
     try:
         return settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))
     except Misfit as error:
