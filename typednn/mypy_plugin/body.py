@@ -90,7 +90,9 @@ class Body(Names):
         self.parameters: annotations.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
         self.statements: list[ast.stmt] = syntax.block(_statements(scope))
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
-        self.rebound: frozenset[str] = changes.rebound(self.statements, ast.Global if self.function is None else ast.Nonlocal)
+        self.rebound: frozenset[str] = changes.rebound(
+            self.statements, ast.Global if self.function is None else ast.Nonlocal
+        )
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(changes.changed(self.statements)).items() if times > 1}
@@ -160,9 +162,7 @@ class Body(Names):
     def _optional(self) -> frozenset[str]:
         """The axes that only parameters have which may be something else than an array: then they have no size yet."""
         arguments = [] if self.function is None else self.function.arguments
-        unions = {
-            each.variable.name: isinstance(get_proper_type(each.variable.type), UnionType) for each in arguments
-        }
+        unions = {each.variable.name: isinstance(get_proper_type(each.variable.type), UnionType) for each in arguments}
         found: dict[bool, set[str]] = {True: set(), False: set()}
         for name, alternatives in self.parameters.items():
             plain = not unions.get(name.lstrip("*"), False)

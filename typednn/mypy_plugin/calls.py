@@ -122,6 +122,7 @@ class Calls(Context):
         call = Call(self, known, node, env, receiver, arguments, keywords, spread, certain)
         if known:
             return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
+        self.foreign.add(id(node))
         if syntax.of_self(node.func) and self.base is not None and "self" not in env:
             return constructors.continued(replace(call, name=node.func.attr))
         function = (

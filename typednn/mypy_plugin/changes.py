@@ -51,7 +51,11 @@ def unsteady(body: Iterable[ast.stmt]) -> set[str]:
     often = {name for name, times in Counter(changed(statements)).items() if times > 1}
     in_turns = [node for node in nodes if isinstance(node, ast.For | ast.While)]
     indices = [node.target for node in nodes if isinstance(node, ast.comprehension)]
-    return often | {*changed(in_turns)} | {part.id for each in indices for part in walk(each) if isinstance(part, ast.Name)}
+    return (
+        often
+        | {*changed(in_turns)}
+        | {part.id for each in indices for part in walk(each) if isinstance(part, ast.Name)}
+    )
 
 
 def rebound(body: Iterable[ast.stmt], outward: type[ast.Global | ast.Nonlocal]) -> frozenset[str]:
@@ -66,7 +70,9 @@ IN_PLACE = ("shape", "dtype", "strides")  # what can be assigned of an array
 def reshapes(body: Iterable[ast.stmt]) -> bool:
     """Whether statements set the shape of some array in place."""
     statements = list(body)
-    nodes = (node for each in statements for node in walk(each) if isinstance(node, ast.Attribute) and node.attr == "resize")
+    nodes = (
+        node for each in statements for node in walk(each) if isinstance(node, ast.Attribute) and node.attr == "resize"
+    )
     named = any(not (isinstance(each.value, ast.Name) and each.value.id in ("np", "numpy")) for each in nodes)
     return named or bool(assigned(statements).intersection(IN_PLACE))
 

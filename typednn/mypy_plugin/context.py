@@ -35,6 +35,7 @@ class Context(ABC):
         default_factory=dict[Hashable, tuple[tuple[object, ...], object]], init=False
     )
 
+    foreign: set[int] = field(default_factory=set[int])  # by node: calls of functions that the table does not name
     flexible: set[str] = field(default_factory=set[str])  # names whose sizes the body compares: they may be equal
     # Names that stand for any sizes: of axes that the function's own parameters declare; and of the sizes of its class.
     rigid: tuple[frozenset[str], ...] = ()

@@ -35,7 +35,6 @@ from typednn.mypy_plugin.values import (
     unshared,
 )
 
-
 # functions that compare no sizes
 _LOOKING = ("len", "isinstance", "print", "hasattr", "type", "id", "repr", "str", "bool", "float", "callable")
 
@@ -293,7 +292,9 @@ class Evaluator(Calls):
     def guarded(self, node: ast.expr) -> None:
         for call in syntax.walk(node):
             if isinstance(call, ast.Call) and (name := syntax.last_name(call)) not in _LOOKING:
-                arrays = name in ("array_equal", "array_equiv") or self._kept(call) is UNKNOWN
+                arrays = name in ("array_equal", "array_equiv") or (
+                    id(call) in self.foreign and self._kept(call) is UNKNOWN
+                )
                 for each in (*call.args, *(keyword.value for keyword in call.keywords)):
                     self.flexible |= sizes_in(self._kept(each), arrays=arrays)
 
@@ -347,7 +348,9 @@ class Evaluator(Calls):
         inner = dict(env)
         found = self._generated(element, generators, inner)
         indices = {part.id for each in generators for part in syntax.walk(each.target) if isinstance(part, ast.Name)}
-        env |= {name: UNKNOWN for name in env.keys() - indices if inner.get(name) is not env[name]}  # such as appended to
+        env |= {
+            name: UNKNOWN for name in env.keys() - indices if inner.get(name) is not env[name]
+        }  # such as appended to
         return Pack(tuple(found)) if isinstance(found, list) else UNKNOWN if found is UNKNOWN else Many(found)
 
     def _generated(

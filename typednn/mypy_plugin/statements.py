@@ -247,7 +247,11 @@ class Statements(Evaluator):
         items = python.elements(self.peek(statement.iter, env))
         names = {part.id for part in walk(statement.target) if isinstance(part, ast.Name)}
         inner = tuple(map(unshared, items.items)) if isinstance(items, Pack) else ()
-        if isinstance(items, Pack) and inner != items.items and names & {*changed(statement.body), *handed_on(statement.body)}:
+        if (
+            isinstance(items, Pack)
+            and inner != items.items
+            and names & {*changed(statement.body), *handed_on(statement.body)}
+        ):
             mutated(statement.iter, env)  # the elements are lists, and the loop changes them
             items = Pack(inner, frozen=True)
         if not isinstance(items, Pack) or len(items.items) > self.unrolled:

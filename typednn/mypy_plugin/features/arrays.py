@@ -9,7 +9,7 @@ from typednn.mypy_plugin.array_functions.rows import kind_of
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
 from typednn.mypy_plugin.syntax import COMPARISONS, OPERATORS
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Reference, Value
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Pack, Reference, Slice, Value
 from typednn.shapes import Flow
 
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -27,8 +27,7 @@ def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping
         # Python's own numbers; they have other methods
         return UNKNOWN if row.startswith("Array.") else Array(Flow.of(()), weak)
     compare = call.context.comparison()
-    # What is written into a part of an array has its size where the function is used as it is meant.
-    compare.numbers = not (row == "[]=" or (isinstance(getattr(call.node, "left", None), ast.Subscript) and "out" in (keywords or {})))
+    compare.numbers = not (row == "[]=" and _cut(arguments[1]))
     try:
         return settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))
     except Misfit as error:
@@ -46,6 +45,12 @@ def operator(call: Call, op: ast.AST, operands: Sequence[Value], *, in_place: bo
     """``a + b``, ``a @ b``, ``a < b``, ``-a``; ``a += b``, whose result must fit into a."""
     name = _OPERATORS.get(type(op), "")
     return computed(call, name, operands, {"out": operands[0]} if in_place else {}) if name else UNKNOWN
+
+
+def _cut(index: Value) -> bool:
+    """Whether an index has a slice with an end, such as ``:3``: what is written there shows the size that is meant."""
+    parts = index.items if isinstance(index, Pack) else (index,)
+    return any(isinstance(each, Slice) and each != Slice(*[Constant(None)] * 3) for each in parts)
 
 
 def item(call: Call, index: Value) -> Value:
