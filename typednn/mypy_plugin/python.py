@@ -74,7 +74,7 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b)
         ):
             return Constant((a == b) == isinstance(op, ast.Is | ast.Eq))
-        case ast.Eq() | ast.NotEq() if isinstance(a, Pack) and isinstance(b, Pack) and not (a.keys or b.keys):
+        case ast.Eq() | ast.NotEq() if isinstance(a, Pack) and isinstance(b, Pack) and _tuples(a, b):
             pairs = [compared(ast.Eq(), one, other) for one, other in zip(a.items, b.items, strict=False)]
             if len(a.items) != len(b.items) or Constant(False) in pairs:
                 return Constant(isinstance(op, ast.NotEq))
@@ -95,6 +95,10 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant(answers[type(op)]) if type(op) in answers else UNKNOWN
         case _:
             return UNKNOWN
+
+
+def _tuples(a: Pack, b: Pack) -> bool:
+    return a.frozen and b.frozen and not (a.keys or b.keys)
 
 
 def _never_equal(a: Value, b: Value) -> bool:
