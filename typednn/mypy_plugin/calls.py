@@ -29,6 +29,7 @@ from typednn.mypy_plugin.values import (
     Partial,
     Reference,
     Value,
+    holds_lists,
     unshared,
 )
 from typednn.shapes import Flow
@@ -40,6 +41,7 @@ _HARMLESS = frozenset(
     f"builtins.{name}"
     for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
 )
+_COPIES = ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.sorted", "builtins.reversed", "copy.copy")
 _SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 
 
@@ -92,7 +94,9 @@ class Calls(Context):
         receiver = self.peek(node.func.value, env) if isinstance(node.func, ast.Attribute) else UNKNOWN
         names = tuple(self._names(node.func, receiver, env))
         known = next((name for name in names if name in TABLE), "")
-        stores = known.startswith(("Pack.", "Many."))  # such as append: a list that is handed over has then two names
+        stores = known == "functools.partial" or known.startswith(
+            ("Pack.", "Many.")
+        )  # such as append: a list that is handed over has then two names
         lists: list[ast.expr] = []  # that are handed over
         arguments: list[Value] = []
         keywords: dict[str, Value] = {}
@@ -101,6 +105,9 @@ class Calls(Context):
         for each in given:
             inner = each.value if isinstance(each, ast.keyword | ast.Starred) else each
             value = self.evaluate(inner, env) if stores else self.peek(inner, env)
+            if known in _COPIES and isinstance(value, Pack) and holds_lists(value):
+                mutated(inner, env)  # the lists in it are now in both
+                value = replace(value, items=tuple(map(unshared, value.items)))
             lists += [inner] if unshared(value) is not value else []
             items = value.items if isinstance(value, Pack) else None
             if isinstance(each, ast.keyword) and each.arg is None:

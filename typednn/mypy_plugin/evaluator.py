@@ -26,6 +26,7 @@ from typednn.mypy_plugin.values import (
     Pack,
     Slice,
     Value,
+    holds_lists,
     integer_of,
     join,
     number,
@@ -124,7 +125,7 @@ class Evaluator(Calls):
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression; its calls are checked on the way."""
         value = self._seen(node, env)
-        if isinstance(node, ast.Subscript | ast.Attribute) and unshared(value) is not value:
+        if unshared(value) is not value and _has_another_name(node):
             mutated(node, env)
             return unshared(value)
         return value
@@ -301,6 +302,17 @@ class Evaluator(Calls):
     def _kept(self, node: ast.expr) -> Value:
         return self.values.get(id(syntax.origin(node)), UNKNOWN)
 
+    def lent(self, target: ast.expr, sequence: ast.expr, body: list[ast.stmt], env: Environment) -> Value:
+        """The elements of a loop: lists among them are unknown if the loop changes them."""
+        elements = python.elements(self.peek(sequence, env))
+        names = {part.id for part in syntax.walk(target) if isinstance(part, ast.Name)}
+        if not isinstance(elements, Pack) or not holds_lists(elements):
+            return elements
+        if names.isdisjoint((*changes.changed(body), *changes.handed_on(body))):
+            return elements
+        mutated(sequence, env)
+        return Pack(tuple(map(unshared, elements.items)), frozen=True)
+
     def hand_on_defaults(self, parameters: ast.arguments, env: Environment) -> None:
         """The values of defaults: a list among them has another name in the function."""
         for each in (*parameters.defaults, *parameters.kw_defaults):
@@ -360,7 +372,8 @@ class Evaluator(Calls):
         if not generators:
             return [self.evaluate(element, env)]
         generator, *further = generators
-        sequence = python.elements(self.peek(generator.iter, env))
+        inside = [ast.Expr(value=each) for each in (element, *generator.ifs)]
+        sequence = self.lent(generator.target, generator.iter, inside, env)
         values: list[Value] = []
         if isinstance(sequence, Pack) and len(sequence.items) <= self.unrolled:
             for item in sequence.items:
@@ -380,6 +393,15 @@ class Evaluator(Calls):
             self.decided(self.evaluate(condition, env), condition)
         inner = self._generated(element, further, env)
         return inner if not isinstance(inner, list) else reduce(join, inner) if inner else UNKNOWN
+
+
+def _has_another_name(node: ast.expr) -> bool:
+    """Whether what an expression gives is a part of something else: an item, an attribute."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in ("get", "_replace")
+        case _:
+            return isinstance(node, ast.Subscript | ast.Attribute)
 
 
 def _pair(name: Value, value: Value) -> Value:

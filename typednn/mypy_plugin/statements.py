@@ -244,16 +244,7 @@ class Statements(Evaluator):
         return False if False in verdicts else same if None not in verdicts else None
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
-        items = python.elements(self.peek(statement.iter, env))
-        names = {part.id for part in walk(statement.target) if isinstance(part, ast.Name)}
-        inner = tuple(map(unshared, items.items)) if isinstance(items, Pack) else ()
-        if (
-            isinstance(items, Pack)
-            and inner != items.items
-            and names & {*changed(statement.body), *handed_on(statement.body)}
-        ):
-            mutated(statement.iter, env)  # the elements are lists, and the loop changes them
-            items = Pack(inner, frozen=True)
+        items = self.lent(statement.target, statement.iter, statement.body, env)
         if not isinstance(items, Pack) or len(items.items) > self.unrolled:
             return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
         current: Environment | None = env

@@ -332,9 +332,14 @@ def unshared(value: Value) -> Value:
     """A value held by two names or containers: a list is then unknown, as it may be changed through either."""
     if not isinstance(value, Pack):
         return value
-    items = tuple(map(unshared, value.items))
-    same = all(one is other for one, other in zip(items, value.items, strict=True))
-    return UNKNOWN if not value.frozen else value if same else replace(value, items=items)
+    if not value.frozen:
+        return UNKNOWN
+    return replace(value, items=tuple(map(unshared, value.items))) if holds_lists(value) else value
+
+
+def holds_lists(value: Pack) -> bool:
+    """Whether some of the elements are lists or dicts."""
+    return any(unshared(each) is not each for each in value.items)
 
 
 def join(a: Value, b: Value) -> Value:
