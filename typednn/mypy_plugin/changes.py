@@ -50,12 +50,8 @@ def unsteady(body: Iterable[ast.stmt]) -> set[str]:
     nodes = [node for each in statements for node in walk(each)]
     often = {name for name, times in Counter(changed(statements)).items() if times > 1}
     in_turns = [node for node in nodes if isinstance(node, ast.For | ast.While)]
-    indices = [node.target for node in nodes if isinstance(node, ast.comprehension)]
-    return (
-        often
-        | {*changed(in_turns)}
-        | {part.id for each in indices for part in walk(each) if isinstance(part, ast.Name)}
-    )
+    parts = [part for node in nodes if isinstance(node, ast.comprehension) for part in walk(node.target)]
+    return often | {*changed(in_turns)} | {part.id for part in parts if isinstance(part, ast.Name)}
 
 
 def rebound(body: Iterable[ast.stmt], outward: type[ast.Global | ast.Nonlocal]) -> frozenset[str]:

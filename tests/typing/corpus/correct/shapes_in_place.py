@@ -34,14 +34,14 @@ def by_a_function(x: Float[Array2, "4 3"]) -> Float[Array2, "5 3"]:
 def by_a_method(x: Float[Array2, "4 3"]) -> Float[Array2, "5 3"]:
     y = x.copy()
     resize = y.resize
-    resize((5, 3), refcheck=False)  # type: ignore[no-untyped-call]
+    resize((5, 3), refcheck=False)
     return y
 
 
 def by_a_lambda(x: Float[Array2, "4 3"]) -> Float[Array2, "5 3"]:
     y = x.copy()
     longer = lambda: y.resize((5, 3), refcheck=False)  # noqa: E731
-    longer()
+    longer()  # type: ignore[no-untyped-call]
     return y
 
 
