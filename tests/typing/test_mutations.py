@@ -768,8 +768,8 @@ MUTATIONS = (
     Mutation(
         "no array is empty",
         "context.py",
-        "        if names and 0 in (a.value, b.value):  # an array may be empty\n            return False\n",
-        "",
+        "0 in (a.value, b.value) or",
+        "False or",
         ("correct/guards_of_sizes",),
     ),
     Mutation(

@@ -42,7 +42,7 @@ class Context(ABC):
 
     def comparison(self) -> "Comparison":
         """How sizes are compared in this body."""
-        return Comparison(tuple(each - self.flexible for each in self.rigid))
+        return Comparison(tuple(each - self.flexible for each in self.rigid), frozenset(self.flexible))
 
     def decided(self, value: Value, test: ast.expr) -> bool | None:
         """Whether a condition holds; None where that is not known: sizes that it names may then be equal to any."""
@@ -101,12 +101,15 @@ class Comparison:
     """Whether two sizes differ: for all sizes, or because two names that stand for any sizes are equal by luck only."""
 
     rigid: tuple[frozenset[str], ...]
+    flexible: frozenset[str] = frozenset()
     numbers: bool = True  # whether a name also differs from a number by itself
     by_luck: bool = False
 
     def __call__(self, a: Dim, b: Dim) -> bool:
         names = a.names() | b.names()
-        if names and 0 in (a.value, b.value):  # an array may be empty
+        rest = a - b
+        # an array may be empty, above all where its size is looked at
+        if names and (0 in (a.value, b.value) or (not rest.constant and rest.names() <= self.flexible)):
             return False
         if differ(a, b):
             return True

@@ -260,8 +260,9 @@ class Evaluator(Calls):
         base, index = self.peek(node.value, env), self._index(node.slice, env)
         if isinstance(base, Array):
             return arrays.item(Call(self, "", node, env, base), index)
-        at, of_shape = integer_of(index), isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-        if isinstance(base, Pack) and of_shape and at is not None and not -len(base.items) <= at < len(base.items):
+        at = integer_of(index)
+        outside = isinstance(base, Pack) and at is not None and not -len(base.items) <= at < len(base.items)
+        if outside and isinstance(node.value, ast.Attribute) and isinstance(self.peek(node.value.value, env), Array):
             self.scope.complain(f"{ast.unparse(node.value)} has {len(base.items)} sizes, none at {at}", node)
         return python.item(base, index)
 

@@ -62,6 +62,8 @@ def unary(op: ast.unaryop, value: Value) -> Value:
 def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
     """``a < b`` of two integers, ``==`` of two constants, ``is None``."""
     match op:
+        case ast.Is() | ast.IsNot() if isinstance(a, Constant) and isinstance(b, Constant) and type(b.value) is bool:
+            return Constant((a.value is b.value) == isinstance(op, ast.Is))
         case ast.Is() | ast.IsNot() if b == Constant(None) and isinstance(a, Constant | Number | Pack):
             return Constant((a == b) == isinstance(op, ast.Is))
         case ast.Eq() | ast.NotEq() if isinstance(a, Constant) and isinstance(b, Constant):
@@ -74,6 +76,9 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b)
         ):
             return Constant((a == b) == isinstance(op, ast.Is | ast.Eq))
+        case ast.Eq() | ast.NotEq() if isinstance(a, Number) and isinstance(b, Number):
+            rest = (a.size - b.size).value  # known also of two names that are one
+            return UNKNOWN if rest is None else Constant((rest == 0) == isinstance(op, ast.Eq))
         case ast.Eq() | ast.NotEq() if isinstance(a, Pack) and isinstance(b, Pack) and _tuples(a, b):
             pairs = [compared(ast.Eq(), one, other) for one, other in zip(a.items, b.items, strict=False)]
             if len(a.items) != len(b.items) or Constant(False) in pairs:
