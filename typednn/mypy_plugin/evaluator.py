@@ -260,9 +260,10 @@ class Evaluator(Calls):
         base, index = self.peek(node.value, env), self._index(node.slice, env)
         if isinstance(base, Array):
             return arrays.item(Call(self, "", node, env, base), index)
-        at = integer_of(index)
-        outside = isinstance(base, Pack) and at is not None and not -len(base.items) <= at < len(base.items)
-        if outside and isinstance(node.value, ast.Attribute) and isinstance(self.peek(node.value.value, env), Array):
+        at, of_array = integer_of(index), isinstance(node.value, ast.Attribute) and self.peek(node.value.value, env)
+        if not isinstance(base, Pack) or not isinstance(of_array, Array) or at is None:
+            return python.item(base, index)
+        if not -len(base.items) <= at < len(base.items):
             self.scope.complain(f"{ast.unparse(node.value)} has {len(base.items)} sizes, none at {at}", node)
         return python.item(base, index)
 
@@ -303,7 +304,7 @@ class Evaluator(Calls):
     def _kept(self, node: ast.expr) -> Value:
         return self.values.get(id(syntax.origin(node)), UNKNOWN)
 
-    def lent(self, target: ast.expr, sequence: ast.expr, body: list[ast.stmt], env: Environment) -> Value:
+    def lent(self, target: ast.expr, sequence: ast.expr, body: Sequence[ast.stmt], env: Environment) -> Value:
         """The elements of a loop: lists among them are unknown if the loop changes them."""
         elements = python.elements(self.peek(sequence, env))
         names = {part.id for part in syntax.walk(target) if isinstance(part, ast.Name)}
