@@ -260,7 +260,7 @@ class Evaluator(Calls):
         base, index = self.peek(node.value, env), self._index(node.slice, env)
         if isinstance(base, Array):
             return arrays.item(Call(self, "", node, env, base), index)
-        at, of_array = integer_of(index), isinstance(node.value, ast.Attribute) and self.peek(node.value.value, env)
+        at, of_array = integer_of(index), isinstance(node.value, ast.Attribute) and self._kept(node.value.value)
         if not isinstance(base, Pack) or not isinstance(of_array, Array) or at is None:
             return python.item(base, index)
         if not -len(base.items) <= at < len(base.items):
