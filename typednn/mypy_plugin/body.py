@@ -9,7 +9,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 
 from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.types import Instance, Type, get_proper_type
+from mypy.types import Instance, Type, UnionType, get_proper_type
 
 from typednn.mypy_plugin import annotations, changes, classes, syntax
 from typednn.mypy_plugin.array_functions.dtypes import WEAK_BOOL, WEAK_FLOAT
@@ -90,10 +90,8 @@ class Body(Names):
         self.parameters: annotations.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
         self.statements: list[ast.stmt] = syntax.block(_statements(scope))
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
-        outward = ast.Global if self.function is None else ast.Nonlocal
-        nodes_within = [node for each in self.statements for node in syntax.walk(each)]
-        self.rebound: frozenset[str] = frozenset(
-            name for node in nodes_within if isinstance(node, outward) for name in node.names
+        self.rebound: frozenset[str] = changes.rebound(
+            self.statements, ast.Global if self.function is None else ast.Nonlocal
         )
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
@@ -110,9 +108,8 @@ class Body(Names):
             else [each for each in classes.fields(self.info).values() if each[0] == "Kept"]
         )
         kept_names = frozenset(name for _, alternatives in kept for _, text in alternatives for name in names_of(text))
-        self.evaluator: Statements = Statements(
-            self, names | kept_names, rigid=(names,), rebound=self.rebound, unsteady=self.rebound | often
-        )
+        self.evaluator: Statements = Statements(self, names | kept_names, rigid=(names - self._optional(),))
+        self.evaluator.watch(self.statements, self.rebound)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -161,6 +158,16 @@ class Body(Names):
             else [[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)]
         )
         return (self.evaluator.rigid[0] | sizes(self.annotated), sizes(of_class))
+
+    def _optional(self) -> frozenset[str]:
+        """The axes that only parameters have which may be something else than an array: then they have no size yet."""
+        arguments = [] if self.function is None else self.function.arguments
+        unions = {each.variable.name: isinstance(get_proper_type(each.variable.type), UnionType) for each in arguments}
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for name, alternatives in self.parameters.items():
+            plain = not unions.get(name.lstrip("*"), False)
+            found[plain].update(axis for _, text in alternatives for axis in names_of(text))
+        return frozenset(found[False] - found[True])
 
     def _sizes(self) -> dict[str, Value]:
         """The integers among the parameters, which annotations may name in braces."""
@@ -370,6 +377,8 @@ class Body(Names):
     def complain(
         self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None
     ) -> None:
+        if self.muted:
+            return
         calling = syntax.origin(caller)
         context = syntax.origin(node) or calling or self.context
         text = printed(message) + (
@@ -385,6 +394,13 @@ class Body(Names):
             argument = None if cure is None else syntax.origin(cure[0])
             self.problems.append((text, context, None if cure is None or argument is None else (argument, cure[1])))
             self.api.fail(text, context, code=SHAPE)
+
+    def reached(self, test: ast.expr, body: Sequence[ast.AST]) -> bool:
+        if not self.reporting or self.type_at(test) is None:
+            return True
+        nodes_within = (syntax.origin(node) for each in body for node in syntax.walk(each))
+        expressions = [each for each in nodes_within if isinstance(each, nodes.Expression)]
+        return not expressions or any(self.type_of(each) is not None for each in expressions)
 
     def refused_rank(self, node: nodes.Node) -> bool:
         """Whether ``node`` was refused for its number of axes, which mypy would report again in its own words."""

@@ -11,7 +11,8 @@ from mypy import nodes
 
 from typednn.mypy_plugin import python, syntax
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.context import Call, Context, mutated
+from typednn.mypy_plugin.changes import MUTATORS
+from typednn.mypy_plugin.context import Call, Context, forget_arrays, mutated
 from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
 from typednn.mypy_plugin.features.constructors import constants
 from typednn.mypy_plugin.sizes import stored
@@ -28,6 +29,7 @@ from typednn.mypy_plugin.values import (
     Partial,
     Reference,
     Value,
+    holds_lists,
     unshared,
 )
 from typednn.shapes import Flow
@@ -39,6 +41,7 @@ _HARMLESS = frozenset(
     f"builtins.{name}"
     for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
 )
+_COPIES = ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.sorted", "builtins.reversed", "copy.copy")
 _SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 
 
@@ -55,6 +58,8 @@ class Calls(Context):
         if base is UNKNOWN and syntax.of_self(node) and self.of is not None:
             own = {each[5:]: value for each, value in env.items() if each.startswith("self.")}
             base = Layer(self.of.name, self.of.fullname, attributes=own)
+        if isinstance(base, Array) and name == "resize":
+            forget_arrays(env)
         if unshared(base) is not base:
             mutated(node.value, env)  # such as `add = layers.append`
         return self._attribute_of(base, node, env)
@@ -89,7 +94,9 @@ class Calls(Context):
         receiver = self.peek(node.func.value, env) if isinstance(node.func, ast.Attribute) else UNKNOWN
         names = tuple(self._names(node.func, receiver, env))
         known = next((name for name in names if name in TABLE), "")
-        stores = known.startswith(("Pack.", "Many."))  # such as append: a list that is handed over has then two names
+        stores = known == "functools.partial" or known.startswith(
+            ("Pack.", "Many.")
+        )  # such as append: a list that is handed over has then two names
         lists: list[ast.expr] = []  # that are handed over
         arguments: list[Value] = []
         keywords: dict[str, Value] = {}
@@ -98,6 +105,9 @@ class Calls(Context):
         for each in given:
             inner = each.value if isinstance(each, ast.keyword | ast.Starred) else each
             value = self.evaluate(inner, env) if stores else self.peek(inner, env)
+            if known in _COPIES and isinstance(value, Pack) and holds_lists(value):
+                mutated(inner, env)  # the lists in it are now in both
+                value = replace(value, items=tuple(map(unshared, value.items)))
             lists += [inner] if unshared(value) is not value else []
             items = value.items if isinstance(value, Pack) else None
             if isinstance(each, ast.keyword) and each.arg is None:
@@ -119,6 +129,7 @@ class Calls(Context):
         call = Call(self, known, node, env, receiver, arguments, keywords, spread, certain)
         if known:
             return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
+        self.foreign.add(id(node))
         if syntax.of_self(node.func) and self.base is not None and "self" not in env:
             return constructors.continued(replace(call, name=node.func.attr))
         function = (
@@ -127,9 +138,13 @@ class Calls(Context):
             else self.evaluate(node.func, env)
         )
         value = self.apply(function, call)
+        if receiver is UNKNOWN and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
+            mutated(node.func.value, env)  # such as rows[i].append
         if not _READERS.intersection(names) and not functions.only_reads(self, function):
             for each in lists:
                 mutated(each, env)
+        if self.scope.reshapes:
+            forget_arrays(env)
         return value
 
     def operated(self, op: ast.operator, call: Call) -> Value:
@@ -220,6 +235,8 @@ class Calls(Context):
                 each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)
             }
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
+            if isinstance(self.peek(node.args[0], env), Array):
+                forget_arrays(env)
             mutated(node.args[0], env)
 
 

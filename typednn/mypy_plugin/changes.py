@@ -1,6 +1,7 @@
 """What statements assign, change in place, pass on and copy."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from typednn.mypy_plugin.syntax import last_name, of_self, walk
@@ -13,7 +14,7 @@ MUTATORS = (
 def targets(node: ast.AST) -> list[ast.expr]:
     """The targets that a statement or an expression assigns, or changes in place."""
     match node:
-        case ast.Assign():
+        case ast.Assign() | ast.Delete():
             return node.targets
         case ast.For() | ast.NamedExpr() | ast.AugAssign():
             return [node.target]
@@ -41,6 +42,57 @@ def changed(body: Iterable[ast.stmt]) -> Iterator[str]:
                 yield part.id
             elif of_self(part):
                 yield f"self.{part.attr}"
+
+
+def unsteady(body: Iterable[ast.stmt]) -> set[str]:
+    """The names that hold more than one value: what a function kept of them may be another one when it is called."""
+    statements = list(body)
+    nodes = [node for each in statements for node in walk(each)]
+    often = {name for name, times in Counter(changed(statements)).items() if times > 1}
+    in_turns = [node for node in nodes if isinstance(node, ast.For | ast.While)]
+    parts = [part for node in nodes if isinstance(node, ast.comprehension) for part in walk(node.target)]
+    return often | {*changed(in_turns)} | {part.id for part in parts if isinstance(part, ast.Name)}
+
+
+def rebound(body: Iterable[ast.stmt], outward: type[ast.Global | ast.Nonlocal]) -> frozenset[str]:
+    """The names that functions inside declare global, or nonlocal: they may change whenever one is called."""
+    nodes = (node for each in body for node in walk(each))
+    return frozenset(name for node in nodes if isinstance(node, outward) for name in node.names)
+
+
+IN_PLACE = ("shape", "dtype", "strides")  # what can be assigned of an array
+
+
+def reshapes(body: Iterable[ast.stmt]) -> bool:
+    """Whether statements set the shape of some array in place."""
+    statements = list(body)
+    nodes = (
+        node for each in statements for node in walk(each) if isinstance(node, ast.Attribute) and node.attr == "resize"
+    )
+    named = any(not (isinstance(each.value, ast.Name) and each.value.id in ("np", "numpy")) for each in nodes)
+    return named or bool(assigned(statements).intersection(IN_PLACE))
+
+
+_LATER = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp)  # what stands in them runs at some time, perhaps several times
+_READING = ("get", "items", "keys", "values", "index", "count", "copy")  # methods of containers that change nothing
+
+
+def within_functions(body: Iterable[ast.stmt]) -> set[str]:
+    """The names whose lists and dicts the functions inside may change, whenever one is called."""
+    inner = [node for each in body for node in walk(each) if isinstance(node, _LATER)]
+    return {name for each in inner for name in _reached(each)}
+
+
+def _reached(function: ast.AST) -> Iterator[str]:
+    for node in walk(function):
+        parts = [each for each in (*targets(node), *_values_passed(node)) if each is not None]
+        if isinstance(node, ast.Call) and last_name(node) in _READERS:
+            parts = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _READING:
+            parts.append(node.func.value)
+        if isinstance(node, ast.Attribute) and node.attr in MUTATORS:
+            parts.append(node.value)
+        yield from (part.id for each in parts for part in walk(each) if isinstance(part, ast.Name))
 
 
 def _changed_parts(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -185,6 +185,11 @@ class InModule:
         return frozenset(name for name, times in Counter(changes.changed(self.body)).items() if times > 1)
 
     @cached_property
+    def reshapes(self) -> bool:
+        """Whether something in it sets the shape of an array in place."""
+        return changes.reshapes(self.body)
+
+    @cached_property
     def body(self) -> list[ast.stmt]:
         """As Python's own syntax tree."""
         return syntax.block(self.statements)
@@ -323,7 +328,7 @@ def is_array(declared: Type | None) -> bool:
     """Whether a type is one of NumPy's arrays, or a choice of them; a type variable without a bound may be."""
     match get_proper_type(declared):
         case Instance(type=info):
-            return info.has_base(NDARRAY)
+            return info.fullname == NDARRAY  # a class that derives from it may have operators of its own
         case UnionType(items=items):
             arrays = [each for each in items if not isinstance(get_proper_type(each), NoneType)]
             return bool(arrays) and all(map(is_array, arrays))

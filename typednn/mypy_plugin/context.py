@@ -3,15 +3,16 @@
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, TypeAlias, TypeVar, cast
 
 from mypy.nodes import TypeInfo
 
+from typednn.mypy_plugin import python
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
-from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
+from typednn.mypy_plugin.values import UNKNOWN, Array, Environment, Layer, Many, Pack, Value, sizes_in
 from typednn.shapes import Dim, Lookup, differ, same, unknown
 
 Result = TypeVar("Result")
@@ -34,13 +35,26 @@ class Context(ABC):
         default_factory=dict[Hashable, tuple[tuple[object, ...], object]], init=False
     )
 
+    foreign: set[int] = field(default_factory=set[int])  # by node: calls of functions that the table does not name
     flexible: set[str] = field(default_factory=set[str])  # names whose sizes the body compares: they may be equal
     # Names that stand for any sizes: of axes that the function's own parameters declare; and of the sizes of its class.
     rigid: tuple[frozenset[str], ...] = ()
 
     def comparison(self) -> "Comparison":
         """How sizes are compared in this body."""
-        return Comparison(tuple(each - self.flexible for each in self.rigid))
+        return Comparison(tuple(each - self.flexible for each in self.rigid), frozenset(self.flexible))
+
+    def decided(self, value: Value, test: ast.expr) -> bool | None:
+        """Whether a condition holds; None where that is not known: sizes that it names may then be equal to any."""
+        truth = python.truth(value)
+        if truth is None:
+            self.flexible |= sizes_in(value)
+            self.guarded(test)
+        return truth
+
+    @abstractmethod
+    def guarded(self, node: ast.expr) -> None:
+        """A call in a condition, or as a statement: a function that is not followed may compare sizes."""
 
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
@@ -87,12 +101,20 @@ class Comparison:
     """Whether two sizes differ: for all sizes, or because two names that stand for any sizes are equal by luck only."""
 
     rigid: tuple[frozenset[str], ...]
+    flexible: frozenset[str] = frozenset()
+    numbers: bool = True  # whether a name also differs from a number by itself
     by_luck: bool = False
 
     def __call__(self, a: Dim, b: Dim) -> bool:
+        names = a.names() | b.names()
+        rest = a - b
+        # an array may be empty, above all where its size is looked at
+        if names and (0 in (a.value, b.value) or (not rest.constant and rest.names() <= self.flexible)):
+            return False
         if differ(a, b):
             return True
-        names = a.names() | b.names()
+        if not self.numbers and (a.value is not None or b.value is not None):
+            return False
         rounded = any(not isinstance(atom, str) for size in (a, b) for product, _ in size.terms for atom in product)
         if rounded or not names or not any(names <= each for each in self.rigid) or same(a, b):
             return False
@@ -145,7 +167,30 @@ def once(analysis: Analysis) -> Analysis:
     return remembered
 
 
+def forget_arrays(env: Environment) -> None:
+    """The shape of an array was set in place: any name, and any list, may hold this array."""
+    env |= {name: UNKNOWN for name, value in env.items() if isinstance(value, Array | Pack | Many)}
+
+
 def mutated(target: ast.expr, env: Environment) -> None:
-    """The value of a name, or of an attribute of self, was changed in place."""
-    if isinstance(target, ast.Name) or of_self(target):
-        env[ast.unparse(target)] = UNKNOWN
+    """What a name, or an attribute of self, holds was changed in place, at whatever depth."""
+    match target:
+        case ast.Name(id=name):
+            env[name] = UNKNOWN
+        case ast.Attribute() if of_self(target):
+            env[ast.unparse(target)] = UNKNOWN
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if isinstance(held := env.get(name), Layer):
+            env[name] = replace(held, attributes={**held.attributes, attr: UNKNOWN})
+        case (
+            ast.Attribute(value=inner)
+            | ast.Subscript(value=inner)
+            | ast.Starred(value=inner)
+            | ast.NamedExpr(target=inner)
+            | ast.Call(func=ast.Attribute(value=inner))
+        ):
+            mutated(inner, env)
+        case ast.IfExp(body=one, orelse=other):
+            mutated(one, env)
+            mutated(other, env)
+        case _:
+            pass

@@ -5,14 +5,14 @@ certainly exists. `Calls` says what a call, an operator or an attribute means.
 """
 
 import ast
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 
-from typednn.mypy_plugin import python, syntax
+from typednn.mypy_plugin import changes, python, syntax
 from typednn.mypy_plugin.calls import Calls
-from typednn.mypy_plugin.context import Call, mutated
+from typednn.mypy_plugin.context import Call, forget_arrays, mutated
 from typednn.mypy_plugin.features import arrays
 from typednn.mypy_plugin.sizes import keeps
 from typednn.mypy_plugin.values import (
@@ -23,17 +23,21 @@ from typednn.mypy_plugin.values import (
     Environment,
     Function,
     Many,
-    Number,
     Pack,
     Slice,
     Value,
+    holds_lists,
     integer_of,
     join,
     number,
     show,
+    sizes_in,
     symbol,
     unshared,
 )
+
+# functions that compare no sizes
+_LOOKING = ("len", "isinstance", "print", "hasattr", "type", "id", "repr", "str", "bool", "float", "callable")
 
 
 @dataclass(eq=False)
@@ -48,16 +52,24 @@ class Evaluator(Calls):
     unrolled: int = field(default=python.UNROLLED, init=False)
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
     unsteady: frozenset[str] = frozenset()  # names that are assigned more than once, or changed in place
+    reached: frozenset[str] = frozenset()  # names of lists and dicts that functions inside may change: unknown
 
     def begin(self) -> None:
         super().begin()
         self.values = {}
 
+    def watch(self, statements: Sequence[ast.stmt], rebound: frozenset[str] | None = None) -> None:
+        """Learn which names of a body change out of sight."""
+        self.rebound = changes.rebound(statements, ast.Nonlocal) if rebound is None else rebound
+        self.unsteady = self.rebound | changes.unsteady(statements)
+        self.reached = frozenset(changes.within_functions(statements))
+
     def assign(self, target: ast.expr, value: Value, env: Environment) -> None:
         """Bind a name, an attribute of self, or several at once."""
         match target:
             case ast.Name(id=name):
-                env[name] = UNKNOWN if name in self.rebound else value
+                changeable = isinstance(value, Many) or unshared(value) is not value
+                env[name] = UNKNOWN if name in self.rebound or (changeable and name in self.reached) else value
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 env[f"self.{name}"] = value
                 if isinstance(value, Array) and self.own is not None:
@@ -70,7 +82,9 @@ class Evaluator(Calls):
                 self.assign(inner, value, env)
             case ast.Subscript(value=inner, slice=place):
                 self._assign_item(target, inner, self.evaluate(place, env), value, env)
-            case ast.Attribute(value=inner):
+            case ast.Attribute(value=inner, attr=name):
+                if name in changes.IN_PLACE:
+                    forget_arrays(env)
                 mutated(inner, env)
             case _:
                 pass
@@ -110,6 +124,13 @@ class Evaluator(Calls):
 
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression; its calls are checked on the way."""
+        value = self._seen(node, env)
+        if unshared(value) is not value and _has_another_name(node):
+            mutated(node, env)
+            return unshared(value)
+        return value
+
+    def _seen(self, node: ast.expr, env: Environment) -> Value:
         origin = syntax.origin(node)
         if self.settled and id(origin) in self.values:
             return self.values[id(origin)]
@@ -136,7 +157,7 @@ class Evaluator(Calls):
             case ast.Attribute(value=ast.Name(id="self")):
                 return self._noted(node, self.attribute(node, env))
             case _:
-                return self.evaluate(node, env)
+                return self._seen(node, env)
 
     def _value(self, node: ast.expr, env: Environment) -> Value:
         match node:
@@ -168,7 +189,7 @@ class Evaluator(Calls):
             case ast.Compare(left=left, ops=[comparison, *_], comparators=others):
                 return self._compared(node, comparison, [left, *others], env)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                decided = python.truth(self.peek(test, env))
+                decided = self.chosen(test, [body], [orelse], env)
                 if decided is not None:
                     return self.evaluate(body if decided else orelse, env)
                 return join(self._evaluate_conditionally(body, env), self._evaluate_conditionally(orelse, env))
@@ -178,10 +199,19 @@ class Evaluator(Calls):
                 items = [self.evaluate(entry, env) for entry in entries]
                 names = [self.evaluate(key, env) if key is not None else UNKNOWN for key in keys]
                 return python.dictionary(Pack(tuple(map(_pair, names, items))))
-            case (
-                ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators)
-            ):
+            case ast.ListComp(elt=element, generators=generators):
                 return self._comprehension(element, generators, env)
+            case ast.GeneratorExp(elt=element, generators=generators):  # runs when it is asked for its elements
+                return self._comprehension(element, generators, self.captured(env))
+            case ast.Set(elts=elements):  # how many different ones there are is asked of a set
+                self.flexible |= sizes_in(Pack(tuple(self.evaluate(each, env) for each in elements)))
+                return UNKNOWN
+            case ast.SetComp(elt=element, generators=generators):
+                self.flexible |= sizes_in(self._comprehension(element, generators, env))
+                return UNKNOWN
+            case ast.Yield(value=ast.expr() as inner) | ast.YieldFrom(value=inner) | ast.Await(value=inner):
+                self.evaluate(inner, env)
+                return UNKNOWN
             case ast.DictComp(key=key, value=entry, generators=generators):
                 pairs = self._comprehension(ast.Tuple(elts=[key, entry], ctx=ast.Load()), generators, env)
                 return python.dictionary(pairs)
@@ -191,6 +221,7 @@ class Evaluator(Calls):
                 ends = [Constant(None) if each is None else self.evaluate(each, env) for each in (lower, upper, step)]
                 return Slice(*ends)
             case ast.Lambda(args=parameters, body=body):
+                self.hand_on_defaults(parameters, env)
                 return Function("lambda", self.scope.module, parameters, body, self.captured(env))
             case ast.NamedExpr(target=target, value=right):
                 value = unshared(self.evaluate(right, env))
@@ -203,7 +234,9 @@ class Evaluator(Calls):
         """``a and b``, ``a or b``."""
         value = self.evaluate(conditions[0], env)
         for place, condition in enumerate(conditions[1:], 1):
-            decided = python.truth(value)
+            decided = self.decided(value, conditions[place - 1])
+            if decided is None and not self.scope.reached(conditions[0], [condition]):
+                return UNKNOWN
             if decided is None:
                 for each in conditions[place:]:  # may not be evaluated
                     self._evaluate_conditionally(each, env)
@@ -215,7 +248,7 @@ class Evaluator(Calls):
 
     def _compared(self, node: ast.expr, comparison: ast.cmpop, operands: list[ast.expr], env: Environment) -> Value:
         values = [self.peek(each, env) for each in operands]
-        self.flexible.update(name for value in values for name in _names(value))
+        self.flexible.update(name for value in values for name in sizes_in(value))
         if len(values) != 2:
             return UNKNOWN
         if any(isinstance(each, Array) for each in values):
@@ -227,8 +260,10 @@ class Evaluator(Calls):
         base, index = self.peek(node.value, env), self._index(node.slice, env)
         if isinstance(base, Array):
             return arrays.item(Call(self, "", node, env, base), index)
-        at, of_shape = integer_of(index), isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-        if isinstance(base, Pack) and of_shape and at is not None and not -len(base.items) <= at < len(base.items):
+        at, of_array = integer_of(index), isinstance(node.value, ast.Attribute) and self._kept(node.value.value)
+        if not isinstance(base, Pack) or not isinstance(of_array, Array) or at is None:
+            return python.item(base, index)
+        if not -len(base.items) <= at < len(base.items):
             self.scope.complain(f"{ast.unparse(node.value)} has {len(base.items)} sizes, none at {at}", node)
         return python.item(base, index)
 
@@ -247,6 +282,44 @@ class Evaluator(Calls):
             yield
         finally:
             self.unrolled = before
+
+    def chosen(
+        self, test: ast.expr, body: Sequence[ast.AST], orelse: Sequence[ast.AST], env: Environment
+    ) -> bool | None:
+        """Which of two branches is taken, by the condition's value or because mypy leaves the other one out."""
+        decided = self.decided(self.peek(test, env), test)
+        if decided is None and body and not self.scope.reached(test, body):
+            return False
+        return True if decided is None and orelse and not self.scope.reached(test, orelse) else decided
+
+    def guarded(self, node: ast.expr) -> None:
+        for call in syntax.walk(node):
+            if isinstance(call, ast.Call) and (name := syntax.last_name(call)) not in _LOOKING:
+                arrays = name in ("array_equal", "array_equiv") or (
+                    id(call) in self.foreign and self._kept(call) is UNKNOWN
+                )
+                for each in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    self.flexible |= sizes_in(self._kept(each), arrays=arrays)
+
+    def _kept(self, node: ast.expr) -> Value:
+        return self.values.get(id(syntax.origin(node)), UNKNOWN)
+
+    def lent(self, target: ast.expr, sequence: ast.expr, body: Sequence[ast.stmt], env: Environment) -> Value:
+        """The elements of a loop: lists among them are unknown if the loop changes them."""
+        elements = python.elements(self.peek(sequence, env))
+        names = {part.id for part in syntax.walk(target) if isinstance(part, ast.Name)}
+        if not isinstance(elements, Pack) or not holds_lists(elements):
+            return elements
+        if names.isdisjoint((*changes.changed(body), *changes.handed_on(body))):
+            return elements
+        mutated(sequence, env)
+        return Pack(tuple(map(unshared, elements.items)), frozen=True)
+
+    def hand_on_defaults(self, parameters: ast.arguments, env: Environment) -> None:
+        """The values of defaults: a list among them has another name in the function."""
+        for each in (*parameters.defaults, *parameters.kw_defaults):
+            if each is not None:
+                self.evaluate(each, env)
 
     def captured(self, env: Environment) -> Environment:
         """The names that a function keeps which is defined here: those that hold one value all through."""
@@ -286,7 +359,12 @@ class Evaluator(Calls):
         nodes_within = syntax.walk(ast.GeneratorExp(elt=element, generators=generators))
         leaked = {each.target.id: UNKNOWN for each in nodes_within if isinstance(each, ast.NamedExpr)}
         env |= leaked
-        found = self._generated(element, generators, dict(env))
+        inner = dict(env)
+        found = self._generated(element, generators, inner)
+        indices = {part.id for each in generators for part in syntax.walk(each.target) if isinstance(part, ast.Name)}
+        env |= {
+            name: UNKNOWN for name in env.keys() - indices if inner.get(name) is not env[name]
+        }  # such as appended to
         return Pack(tuple(found)) if isinstance(found, list) else UNKNOWN if found is UNKNOWN else Many(found)
 
     def _generated(
@@ -296,12 +374,13 @@ class Evaluator(Calls):
         if not generators:
             return [self.evaluate(element, env)]
         generator, *further = generators
-        sequence = python.elements(self.peek(generator.iter, env))
+        inside = [ast.Expr(value=each) for each in (element, *generator.ifs)]
+        sequence = self.lent(generator.target, generator.iter, inside, env)
         values: list[Value] = []
         if isinstance(sequence, Pack) and len(sequence.items) <= self.unrolled:
             for item in sequence.items:
                 self.assign(generator.target, item, env)
-                truths = [python.truth(self.evaluate(condition, env)) for condition in generator.ifs]
+                truths = [self.decided(self.evaluate(condition, env), condition) for condition in generator.ifs]
                 if None in truths:
                     break
                 with self.within(len(sequence.items)):
@@ -313,24 +392,22 @@ class Evaluator(Calls):
                 return values if len(values) <= python.UNROLLED else reduce(join, values)
         self.assign(generator.target, python.element(sequence), env)
         for condition in generator.ifs:
-            self.evaluate(condition, env)
+            self.decided(self.evaluate(condition, env), condition)
         inner = self._generated(element, further, env)
         return inner if not isinstance(inner, list) else reduce(join, inner) if inner else UNKNOWN
 
 
+def _has_another_name(node: ast.expr) -> bool:
+    """Whether what an expression gives is a part of something else: an item, an attribute."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in ("get", "_replace")
+        case _:
+            return isinstance(node, ast.Subscript | ast.Attribute)
+
+
 def _pair(name: Value, value: Value) -> Value:
     return Pack((name, value), frozen=True)
-
-
-def _names(value: Value) -> frozenset[str]:
-    """The names in a size, or in a shape."""
-    match value:
-        case Number(size=size):
-            return size.names()
-        case Pack(items=items):
-            return frozenset(name for each in items for name in _names(each))
-        case _:
-            return frozenset()
 
 
 def _unpacked(targets: list[ast.expr], value: Value) -> list[Value]:

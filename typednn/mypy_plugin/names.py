@@ -5,14 +5,14 @@ used. A scope that mypy is checking (`body.Body`) knows more, and reports errors
 """
 
 import ast
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from mypy import nodes
 from mypy.checker import TypeChecker
 from mypy.server.trigger import make_trigger
-from mypy.types import Instance, Type, get_proper_type
+from mypy.types import CallableType, Instance, NoneType, Type, get_proper_type
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.syntax import keeps_signature
@@ -72,6 +72,7 @@ class Names:
     cache: ConstructionCache
     complaints: list[tuple[str, ast.AST]] = field(default_factory=list["tuple[str, ast.AST]"])
     pairs: list[Pair] | None = None  # what comparisons have not decided since `leave_open`; None: nobody counts them
+    muted: int = 0  # within how many statements that catch what is raised in them: there a mistake may be on purpose
     # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
     follows: bool = False
 
@@ -89,6 +90,11 @@ class Names:
         node = symbol.node if symbol is not None else None
         first = node.items[0] if isinstance(node, nodes.OverloadedFuncDef) and node.is_property else node
         return isinstance(first, nodes.Decorator) and keeps_signature(first.original_decorators)
+
+    @property
+    def reshapes(self) -> bool:
+        """Whether a function of the module that mypy checks may set the shape of an array in place."""
+        return classes.in_module(self.api.tree).reshapes
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         """The value of a name."""
@@ -154,13 +160,25 @@ class Names:
         ``caller`` is the call whose arguments are to blame; ``cure`` the one argument that would mend it, and what to
         write there.
         """
-        self.complaints.append((message, node))
+        if not self.muted:
+            self.complaints.append((message, node))
 
     def note(self, message: str, node: ast.AST) -> None:
         """Report a note."""
 
     def leave_open(self, node: ast.AST) -> None:
         """Keep the comparisons that were not decided in ``node``, if this scope's are counted."""
+
+    def reached(self, test: ast.expr, body: Sequence[ast.AST]) -> bool:
+        """Whether a branch can be taken, as far as mypy tells: it checks none that types exclude."""
+        return True
+
+    def catches_nothing(self, manager: ast.expr) -> bool:
+        """Whether the type of a context manager says that it lets exceptions pass."""
+        declared = get_proper_type(self.type_at(manager))
+        leave = declared.type.get("__exit__") if isinstance(declared, Instance) else None
+        kind = get_proper_type(leave.type) if leave is not None else None
+        return isinstance(kind, CallableType) and isinstance(get_proper_type(kind.ret_type), NoneType)
 
     def type_at(self, node: ast.AST) -> Type | None:
         """The type that mypy found, in a scope that it is checking."""

@@ -27,6 +27,11 @@ from typednn.mypy_plugin.values import (
 from typednn.shapes import Flow
 
 _TRANSPARENT = ("checking", "open", "nullcontext", "errstate", "catch_warnings", "closing", "redirect_stdout")
+# that no array of a wrong shape raises
+_OTHER_ERRORS = (
+    "KeyError", "OSError", "FileNotFoundError", "ImportError", "ModuleNotFoundError", "KeyboardInterrupt",
+    "StopIteration", "AttributeError", "ZeroDivisionError", "EOFError", "TimeoutError", "UnicodeDecodeError",
+)  # fmt: skip
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
 
@@ -57,6 +62,8 @@ def unary(op: ast.unaryop, value: Value) -> Value:
 def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
     """``a < b`` of two integers, ``==`` of two constants, ``is None``."""
     match op:
+        case ast.Is() | ast.IsNot() if isinstance(a, Constant) and isinstance(b, Constant) and type(b.value) is bool:
+            return Constant((a.value is b.value) == isinstance(op, ast.Is))
         case ast.Is() | ast.IsNot() if b == Constant(None) and isinstance(a, Constant | Number | Pack):
             return Constant((a == b) == isinstance(op, ast.Is))
         case ast.Eq() | ast.NotEq() if isinstance(a, Constant) and isinstance(b, Constant):
@@ -69,6 +76,14 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b)
         ):
             return Constant((a == b) == isinstance(op, ast.Is | ast.Eq))
+        case ast.Eq() | ast.NotEq() if isinstance(a, Number) and isinstance(b, Number):
+            rest = (a.size - b.size).value  # known also of two names that are one
+            return UNKNOWN if rest is None else Constant((rest == 0) == isinstance(op, ast.Eq))
+        case ast.Eq() | ast.NotEq() if isinstance(a, Pack) and isinstance(b, Pack) and _tuples(a, b):
+            pairs = [compared(ast.Eq(), one, other) for one, other in zip(a.items, b.items, strict=False)]
+            if len(a.items) != len(b.items) or Constant(False) in pairs:
+                return Constant(isinstance(op, ast.NotEq))
+            return Constant(isinstance(op, ast.Eq)) if all(each == Constant(True) for each in pairs) else UNKNOWN
         case ast.In() | ast.NotIn() if isinstance(b, Pack) and isinstance(a, Constant | Number):
             found = a in b.items or (bool(b.keys) and show(a) in b.keys)
             sure = (
@@ -85,6 +100,10 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant(answers[type(op)]) if type(op) in answers else UNKNOWN
         case _:
             return UNKNOWN
+
+
+def _tuples(a: Pack, b: Pack) -> bool:
+    return a.frozen and b.frozen and not (a.keys or b.keys)
 
 
 def _never_equal(a: Value, b: Value) -> bool:
@@ -174,6 +193,12 @@ def element(value: Value) -> Value:
     if isinstance(value, Many):
         return value.item
     return reduce(join, value.items) if isinstance(value, Pack) and value.items else UNKNOWN
+
+
+def catches(kind: ast.expr | None) -> bool:
+    """Whether a handler may catch what NumPy, or a check of annotations, raises."""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(each is None or last_name(each) not in _OTHER_ERRORS for each in kinds)
 
 
 def transparent(manager: ast.expr) -> bool:

@@ -12,7 +12,8 @@ from functools import reduce
 from mypy import nodes
 
 from typednn.mypy_plugin import classes, python
-from typednn.mypy_plugin.changes import changed
+from typednn.mypy_plugin.changes import changed, handed_on
+from typednn.mypy_plugin.context import mutated
 from typednn.mypy_plugin.evaluator import Evaluator
 from typednn.mypy_plugin.features import functions
 from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised, within
@@ -30,6 +31,7 @@ from typednn.mypy_plugin.values import (
     Value,
     either,
     join,
+    sizes_in,
     unshared,
 )
 
@@ -51,10 +53,12 @@ class Statements(Evaluator):
         return inner
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
+        self.watch(statements)
         after = self.run(statements, env)
         return reduce(either, self._exits, after) or {}
 
     def returned(self, statements: Sequence[ast.stmt], env: Environment) -> Value:
+        self.watch(statements)
         values: list[Value] = []
         self.returns = lambda value, _: values.append(value)
         if self.run(statements, env) is not None:
@@ -86,8 +90,12 @@ class Statements(Evaluator):
                 self.assign(target, self.evaluate(binary, env), env)
             case ast.Expr(value=value):
                 self.evaluate(value, env)
+                self.guarded(value)
             case ast.Assert(test=test):
-                self.evaluate(test, env)
+                return None if self.decided(self.evaluate(test, env), test) is False else env
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    mutated(target, env)
             case ast.Return(value=value):
                 result = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
@@ -95,7 +103,7 @@ class Statements(Evaluator):
                 self._exits.append(env)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):
-                decided = python.truth(self.peek(test, env))
+                decided = self.chosen(test, body, orelse, env)
                 if decided is not None:
                     return self.run(body if decided else orelse, env)
                 return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
@@ -110,10 +118,10 @@ class Statements(Evaluator):
                     self.evaluate(item.context_expr, env)
                     if item.optional_vars is not None:
                         self.assign(item.optional_vars, UNKNOWN, env)
-                after = self.run(body, dict(env))
-                if all(python.transparent(item.context_expr) for item in items):
-                    return after
-                return either(forget(env, body), after)  # a manager may cut its body short
+                managers = [item.context_expr for item in items]
+                if all(python.transparent(each) or self.scope.catches_nothing(each) for each in managers):
+                    return self.run(body, dict(env))
+                return either(forget(env, body), self._caught(body, env))  # a manager may cut its body short
             case ast.Try():
                 return self._try(statement, env)
             case ast.Raise() | ast.Break() | ast.Continue():
@@ -126,6 +134,7 @@ class Statements(Evaluator):
                 plain = (
                     not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in walk(statement)) and not decorators
                 )
+                self.hand_on_defaults(parameters, env)
                 kept = self.captured(env)
                 env[name] = UNKNOWN
                 if plain:
@@ -159,9 +168,9 @@ class Statements(Evaluator):
             inner = dict(env)
             fits = self._fits(case.pattern, subject, inner)
             if fits is None or fits:
-                guard = True if case.guard is None else python.truth(self.peek(case.guard, inner))
+                guard = True if case.guard is None else self.decided(self.peek(case.guard, inner), case.guard)
                 fits = fits if guard else False if guard is False else None
-            if fits is not False:
+            if fits is not False and self.scope.reached(statement.subject, case.body):
                 after = either(after, self.run(case.body, inner))
             if fits:
                 return after
@@ -171,6 +180,7 @@ class Statements(Evaluator):
         """Whether a value fits a pattern, whose names it binds; None where that is not known."""
         match pattern:
             case ast.MatchValue(value=value):
+                self.flexible |= sizes_in(subject)
                 return python.truth(python.compared(ast.Eq(), subject, self.peek(value, env)))
             case ast.MatchSingleton(value=value):
                 return python.truth(python.compared(ast.Is(), subject, Constant(value)))
@@ -234,7 +244,7 @@ class Statements(Evaluator):
         return False if False in verdicts else same if None not in verdicts else None
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
-        items = python.elements(self.peek(statement.iter, env))
+        items = self.lent(statement.target, statement.iter, statement.body, env)
         if not isinstance(items, Pack) or len(items.items) > self.unrolled:
             return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
         current: Environment | None = env
@@ -254,7 +264,7 @@ class Statements(Evaluator):
         for _ in range(self.unrolled):
             if current is None:
                 return reduce(either, left, None)
-            decided = python.truth(self.peek(statement.test, current))
+            decided = self.decided(self.peek(statement.test, current), statement.test)
             if decided is None:
                 break
             if not decided:
@@ -263,7 +273,8 @@ class Statements(Evaluator):
                 current, breaks = self._iteration(statement.body, current)
             left += breaks
         test = ast.Expr(value=statement.test)
-        after = None if current is None else self._loop([], [test, *statement.body], [test, *statement.orelse], current)
+        inside, orelse = [test, *statement.body], [test, *statement.orelse]
+        after = None if current is None else self._loop([], inside, orelse, current, test=statement.test)
         return reduce(either, left, after)
 
     def _iteration(self, body: Sequence[ast.stmt], env: Environment) -> tuple[Environment | None, list[Environment]]:
@@ -280,6 +291,7 @@ class Statements(Evaluator):
         orelse: list[ast.stmt],
         env: Environment,
         item: Value = UNKNOWN,
+        test: ast.expr | None = None,
     ) -> Environment | None:
         entry = dict(env)
         breaks: list[Environment] = []
@@ -298,19 +310,34 @@ class Statements(Evaluator):
             for target in targets:
                 self.assign(target, item, start)
             breaks = self._iteration(body, start)[1]
-        return reduce(either, breaks, self.run(orelse, dict(entry)))
+        endless = test is not None and self.decided(self.peek(test, dict(entry)), test)
+        return reduce(either, breaks, None if endless else self.run(orelse, dict(entry)))
+
+    def _caught(self, body: Sequence[ast.stmt], env: Environment) -> Environment | None:
+        """Statements whose errors are caught: a mistake in them may be on purpose, so none is reported."""
+        self.scope.muted += 1
+        try:
+            return self.run(body, dict(env))
+        finally:
+            self.scope.muted -= 1
 
     def _try(self, statement: ast.Try, env: Environment) -> Environment | None:
-        after = self.run([*statement.body, *statement.orelse], dict(env))
+        left = [(each, len(each)) for each in (self._exits, *self._breaks[-1:], *self._continues[-1:])]
+        caught = any(python.catches(handler.type) for handler in statement.handlers)
+        after = self._caught(statement.body, env) if caught else self.run(statement.body, dict(env))
+        after = None if after is None else self.run(statement.orelse, after)
         interrupted = forget(env, statement.body)
         for handler in statement.handlers:
             after = either(after, self.run(handler.body, {**interrupted, handler.name or "": UNKNOWN}))
         if not statement.finalbody:
             return after
+        for envs, before in left:  # who leaves by break or return runs it, too
+            envs[before:] = [forget(each, statement.finalbody) for each in envs[before:]]
         final = self.run(statement.finalbody, dict(interrupted if after is None else after))
         return None if after is None else final
 
 
 def forget(env: Environment, body: Sequence[ast.stmt]) -> Environment:
     """The environment with everything unknown that some statements may assign or change."""
-    return {**env, **dict.fromkeys(changed(body), UNKNOWN)}
+    lists = {name for name in handed_on(body) if name in env and unshared(env[name]) is not env[name]}
+    return {**env, **dict.fromkeys({*changed(body), *lists}, UNKNOWN)}

@@ -91,7 +91,7 @@ def _expressions(several: Iterable[nodes.Expression]) -> list[ast.expr]:
 def _call(node: nodes.CallExpr) -> ast.expr:
     if isinstance(node.analyzed, nodes.RevealExpr | nodes.CastExpr | nodes.AssertTypeExpr):
         return expression(node.analyzed)
-    arguments = list(zip(node.arg_kinds, node.arg_names, _expressions(node.args), strict=True))
+    arguments = list(zip(node.arg_kinds, node.arg_names, map(_argument, node.args), strict=True))
     return ast.Call(
         func=expression(node.callee),
         args=[
@@ -103,6 +103,15 @@ def _call(node: nodes.CallExpr) -> ast.expr:
             ast.keyword(arg=name, value=value) for kind, name, value in arguments if not kind.is_positional(star=True)
         ],
     )
+
+
+def _argument(node: nodes.Expression) -> ast.expr:
+    """A generator that is handed over runs in the call, as a list does that is made there."""
+    converted = expression(node)
+    if isinstance(converted, ast.GeneratorExp):
+        converted = ast.ListComp(elt=converted.elt, generators=converted.generators)
+        converted.origin = node  # type: ignore[attr-defined]
+    return converted
 
 
 def _operation(node: nodes.OpExpr) -> ast.expr:
@@ -160,15 +169,22 @@ _EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
     nodes.DictExpr: lambda node: ast.Dict(
         keys=[_optional(key) for key, _ in node.items], values=[expression(value) for _, value in node.items]
     ),
+    nodes.SetExpr: lambda node: ast.Set(elts=_expressions(node.items)),
     nodes.StarExpr: lambda node: ast.Starred(value=expression(node.expr), ctx=_LOAD),
     nodes.AssignmentExpr: lambda node: ast.NamedExpr(target=_name(node.target.name), value=expression(node.value)),
     nodes.ListComprehension: lambda node: ast.ListComp(
+        elt=expression(node.generator.left_expr), generators=_generators(node.generator)
+    ),
+    nodes.SetComprehension: lambda node: ast.SetComp(
         elt=expression(node.generator.left_expr), generators=_generators(node.generator)
     ),
     nodes.GeneratorExpr: lambda node: ast.GeneratorExp(elt=expression(node.left_expr), generators=_generators(node)),
     nodes.DictionaryComprehension: lambda node: ast.DictComp(
         key=expression(node.key), value=expression(node.value), generators=_generators(node)
     ),
+    nodes.YieldExpr: lambda node: ast.Yield(value=_optional(node.expr)),
+    nodes.YieldFromExpr: lambda node: ast.YieldFrom(value=expression(node.expr)),
+    nodes.AwaitExpr: lambda node: ast.Await(value=expression(node.expr)),
     nodes.EllipsisExpr: lambda node: _name("Ellipsis"),
     nodes.LambdaExpr: lambda node: ast.Lambda(args=parameters(node.arguments), body=_returned(node.body)),
 }
@@ -191,10 +207,6 @@ def _body(body: nodes.Block | None) -> list[ast.stmt]:
     return [] if body is None or body.is_unreachable else block(body.body) or [ast.Pass()]
 
 
-def _assigned(targets: Iterable[nodes.Expression], value: ast.expr) -> list[ast.stmt]:
-    return [ast.Assign(targets=_expressions(targets), value=value)]
-
-
 def _assignment(node: nodes.AssignmentStmt) -> list[ast.stmt]:
     assigned = ast.Assign(targets=_expressions(node.lvalues), value=expression(node.rvalue))
     declared = annotations.annotation(node.unanalyzed_type)
@@ -210,7 +222,10 @@ def _forgotten(names: Iterable[str]) -> list[ast.stmt]:
 def _if(node: nodes.IfStmt) -> list[ast.stmt]:
     chain: list[ast.stmt] = _body(node.else_body)
     for test, body in zip(reversed(node.expr), reversed(node.body), strict=True):
-        if not body.is_unreachable:
+        if last_name(expression(test)) == "TYPE_CHECKING":  # mypy reads it, and the program runs what mypy leaves out
+            inside = [each for part in block(body.body) for each in walk(part) if isinstance(each, ast.Assign)]
+            chain = _forgotten(each.id for part in inside for each in part.targets if isinstance(each, ast.Name))
+        elif not body.is_unreachable:
             chain = [ast.If(test=expression(test), body=_body(body), orelse=chain)]
     return chain
 
@@ -274,14 +289,14 @@ def _with(node: nodes.WithStmt) -> list[ast.stmt]:
 
 
 def _try(node: nodes.TryStmt) -> list[ast.stmt]:
-    pairs = zip(node.vars, node.handlers, strict=True)
+    parts = zip(node.types, node.vars, node.handlers, strict=True)
     handlers = [
         ast.ExceptHandler(
-            type=None if name is None else _name("Exception"),
+            type=_optional(kind),
             name=None if name is None else name.name,
             body=_body(body),
         )
-        for name, body in pairs
+        for kind, name, body in parts
     ]
     return [
         ast.Try(
@@ -297,7 +312,9 @@ _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.OperatorAssignmentStmt: lambda node: [
         ast.AugAssign(target=cast(Any, expression(node.lvalue)), op=OPERATORS[node.op](), value=expression(node.rvalue))
     ],
-    nodes.DelStmt: lambda node: _assigned([node.expr], _unknown()),
+    nodes.DelStmt: lambda node: [
+        ast.Delete(targets=_expressions(node.expr.items if isinstance(node.expr, nodes.TupleExpr) else [node.expr]))
+    ],
     nodes.GlobalDecl: lambda node: [ast.Global(names=node.names), *_forgotten(node.names)],
     nodes.NonlocalDecl: lambda node: [ast.Nonlocal(names=node.names), *_forgotten(node.names)],
     nodes.ExpressionStmt: lambda node: [ast.Expr(value=expression(node.expr))],

@@ -313,9 +313,33 @@ def _walk(node: ast.expr, attributes: Mapping[str, Value], arguments: Mapping[st
             return UNKNOWN
 
 
+def sizes_in(value: Value, *, arrays: bool = False) -> frozenset[str]:
+    """The names in a size, or in a shape; with ``arrays`` also in the shape of an array."""
+    match value:
+        case Number(size=size):
+            return size.names()
+        case Pack(items=items):
+            return frozenset(name for each in items for name in sizes_in(each, arrays=arrays))
+        case Many(item=item):
+            return sizes_in(item, arrays=arrays)
+        case Array() if arrays:
+            return frozenset(name for size in value.shape or () if size is not None for name in size.names())
+        case _:
+            return frozenset()
+
+
 def unshared(value: Value) -> Value:
     """A value held by two names or containers: a list is then unknown, as it may be changed through either."""
-    return UNKNOWN if isinstance(value, Pack) and not value.frozen else value
+    if not isinstance(value, Pack):
+        return value
+    if not value.frozen:
+        return UNKNOWN
+    return replace(value, items=tuple(map(unshared, value.items))) if holds_lists(value) else value
+
+
+def holds_lists(value: Pack) -> bool:
+    """Whether some of the elements are lists or dicts."""
+    return any(unshared(each) is not each for each in value.items)
 
 
 def join(a: Value, b: Value) -> Value:

@@ -8,7 +8,7 @@ from typednn.mypy_plugin.array_functions import Misfit, apply, dtypes
 from typednn.mypy_plugin.array_functions.rows import kind_of
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
-from typednn.mypy_plugin.syntax import COMPARISONS, OPERATORS
+from typednn.mypy_plugin.syntax import COMPARISONS, OPERATORS, walk
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Reference, Value
 from typednn.shapes import Flow
 
@@ -27,6 +27,8 @@ def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping
         # Python's own numbers; they have other methods
         return UNKNOWN if row.startswith("Array.") else Array(Flow.of(()), weak)
     compare = call.context.comparison()
+    written = row == "[]=" or "out" in (keywords or {})
+    compare.numbers = not (written and _cut(getattr(call.node, "left", call.node)))
     try:
         return settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))
     except Misfit as error:
@@ -44,6 +46,12 @@ def operator(call: Call, op: ast.AST, operands: Sequence[Value], *, in_place: bo
     """``a + b``, ``a @ b``, ``a < b``, ``-a``; ``a += b``, whose result must fit into a."""
     name = _OPERATORS.get(type(op), "")
     return computed(call, name, operands, {"out": operands[0]} if in_place else {}) if name else UNKNOWN
+
+
+def _cut(target: ast.expr) -> bool:
+    """Whether a part such as ``x[:3]`` is written: so long is what goes there, if the function is used as meant."""
+    within = walk(target.slice) if isinstance(target, ast.Subscript) else []
+    return any(isinstance(each, ast.Slice) and (each.lower or each.upper or each.step) for each in within)
 
 
 def item(call: Call, index: Value) -> Value:

@@ -174,6 +174,8 @@ def _is_instance(value: Value, kinds: str) -> Value:
     match value:
         case Number():
             own, plain = "int", words <= {"int", "tuple", "list", "str", "dict"}
+        case Array(flow=flow) if flow.shape:  # or None
+            own, plain = "ndarray", words <= {"int", "float", "tuple", "list", "str", "dict"}
         case Pack(keys=()):
             own, plain = "tuple" if value.frozen else "list", words <= {"int", "tuple", "list", "str", "float"}
         case _:

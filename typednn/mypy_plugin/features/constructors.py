@@ -82,6 +82,7 @@ def passed_on(call: Call, inner: Context, function: object) -> None:
     """Report what does not fit in a function because of the arguments of a call; what never fits is reported without
     any call.
     """
+    call.context.flexible |= inner.flexible
     if inner.scope.complaints:
         own = call.context.scope.cache.faults(function) if isinstance(function, FuncDef) else frozenset[int]()
         for message, node in inner.scope.complaints:
@@ -169,7 +170,7 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
     """``owner``'s constructor on an instance of ``info``."""
     facts = classes.facts_of(owner)
     if facts is None or not facts["constructor"]:
-        return _dataclass(context, info, call)
+        return _steady(info, _dataclass(context, info, call))
     function = _function(facts["constructor"])
     initialiser = owner.names["__init__"].node if owner is not None else None
     if isinstance(initialiser, FuncDef) and context.scope.reads(facts["module"]) and initialiser.body.body:
@@ -185,9 +186,16 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
         at_hand = initialiser if syntax.origin(function.body[0]) is not None else None
         if at_hand is not None or not _always(context, owner, info, inner):
             passed_on(call, inner, at_hand)
-    shared = classes.passed_on(info)
+    return _steady(info, after)
+
+
+def _steady(info: TypeInfo, attributes: Mapping[str, Value]) -> dict[str, Value]:
+    """The attributes that nothing changes when an object is made: what methods assign, or pass on, is unknown."""
+    changed, shared = classes.assigned(info), classes.passed_on(info)
+    if "__dict__" in changed:
+        return {}
     return {
-        name: unshared(value) if name in shared else value for name, value in after.items() if name not in inner.hidden
+        name: unshared(value) if name in shared else value for name, value in attributes.items() if name not in changed
     }
 
 
@@ -241,7 +249,8 @@ def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str,
         return {}
     inner = _inside(context, info.module_name, info, info)
     values: dict[str, Value] = {
-        name: _default(inner, parsed(default)) if default else UNKNOWN for name, default in fields
+        name: _default(inner, parsed(default)) if default and (call is not None or "init=False" in default) else UNKNOWN
+        for name, default in fields
     }
     if call is not None:
         named = {name: call.keywords[name] for name in values.keys() & call.keywords.keys()}

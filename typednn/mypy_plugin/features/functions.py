@@ -98,6 +98,8 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
 def at_hand(context: Context, function: nodes.FuncDef) -> Function | None:
     """A function whose source can be read as it is now; None where it gives something else than its body does."""
     module = function.fullname.rpartition(".")[0] if not function.info else function.info.module_name
+    if function.info and _overridden(context, function.info, function.name):
+        return None
     plain = not (function.is_conditional or function.is_generator or function.is_coroutine or function.abstract_status)
     if (
         not plain
@@ -108,6 +110,13 @@ def at_hand(context: Context, function: nodes.FuncDef) -> Function | None:
         return None
     made = context.scope.once(("source", function.fullname, id(function)), lambda: syntax.as_function(function))
     return Function(function.name, module, made.args, made.body, {}, function)
+
+
+def _overridden(context: Context, info: nodes.TypeInfo, name: str) -> bool:
+    """Whether a class of the module that derives from this one has a method of the same name: self may be one of it."""
+    symbols = context.scope.api.tree.names.values()
+    classes_here = [each.node for each in symbols if isinstance(each.node, nodes.TypeInfo)]
+    return any(info in each.mro[1:] and name in each.names for each in classes_here)
 
 
 def followed(call: Call, function: Function) -> Value:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from typednn.mypy_plugin.changes import MUTATORS
-from typednn.mypy_plugin.context import Analysis, Call, mutated
+from typednn.mypy_plugin.context import Analysis, Call, forget_arrays, mutated
 from typednn.mypy_plugin.python import elements, keys_of
 from typednn.mypy_plugin.syntax import of_self
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Many, Number, Pack, Value, integer_of, join, show
@@ -77,6 +77,8 @@ def many(call: Call) -> Value:
 
 def changed(call: Call) -> Value:
     """Any other that changes its receiver: a list, or ``resize`` of an array."""
+    if call.name == "Array.resize()":
+        forget_arrays(call.env)
     if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute):
         mutated(call.node.func.value, call.env)
     return UNKNOWN
