@@ -9,10 +9,9 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from mypy.nodes import TypeInfo
 
-from typednn.mypy_plugin import python
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
-from typednn.mypy_plugin.values import UNKNOWN, Array, Environment, Layer, Many, Pack, Value, sizes_in
+from typednn.mypy_plugin.values import UNKNOWN, Array, Environment, Layer, Many, Pack, Value
 from typednn.shapes import Dim, Lookup, differ, same, unknown
 
 Result = TypeVar("Result")
@@ -43,18 +42,6 @@ class Context(ABC):
     def comparison(self) -> "Comparison":
         """How sizes are compared in this body."""
         return Comparison(tuple(each - self.flexible for each in self.rigid), frozenset(self.flexible))
-
-    def decided(self, value: Value, test: ast.expr) -> bool | None:
-        """Whether a condition holds; None where that is not known: sizes that it names may then be equal to any."""
-        truth = python.truth(value)
-        if truth is None:
-            self.flexible |= sizes_in(value)
-            self.guarded(test)
-        return truth
-
-    @abstractmethod
-    def guarded(self, node: ast.expr) -> None:
-        """A call in a condition, or as a statement: a function that is not followed may compare sizes."""
 
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:

@@ -292,7 +292,16 @@ class Evaluator(Calls):
             return False
         return True if decided is None and orelse and not self.scope.reached(test, orelse) else decided
 
+    def decided(self, value: Value, test: ast.expr) -> bool | None:
+        """Whether a condition holds; None where that is not known: sizes that it names may then be equal to any."""
+        truth = python.truth(value)
+        if truth is None:
+            self.flexible |= sizes_in(value)
+            self.guarded(test)
+        return truth
+
     def guarded(self, node: ast.expr) -> None:
+        """A call in a condition, or as a statement: a function that is not followed may compare sizes."""
         for call in syntax.walk(node):
             if isinstance(call, ast.Call) and (name := syntax.last_name(call)) not in _LOOKING:
                 arrays = name in ("array_equal", "array_equiv") or (
