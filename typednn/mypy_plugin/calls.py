@@ -217,7 +217,7 @@ class Calls(Context):
                 elif not self.scope.defines(name, function):
                     yield f"builtins.{name}"
                 elif isinstance(origin := syntax.origin(function), nodes.NameExpr):
-                    yield origin.fullname  # a function that a variable holds
+                    yield from _called(origin.fullname)  # a function that a variable holds
             case _:
                 pass
 
@@ -248,12 +248,16 @@ _NUMPY: dict[str, Value] = {
 }  # fmt: skip
 
 
+# The modules of NumPy whose functions have no shorter name, by a part of the names of where they are defined.
+_MODULES = {".linalg.": "linalg", ".fft.": "fft", ".random.": "random", "stride_tricks": "lib.stride_tricks", "": ""}
+
+
 def _called(name: str) -> Iterator[str]:
     """The names of a function: as it is defined, and where NumPy offers it."""
     yield name
     if name.startswith("numpy."):
-        *_, last = name.split(".")
-        yield f"numpy.linalg.{last}" if ".linalg." in name else f"numpy.{last}"
+        module = next(known for part, known in _MODULES.items() if part in name)
+        yield ".".join(filter(None, ("numpy", module, name.rpartition(".")[2])))
 
 
 def _operation(node: ast.expr, op: ast.operator) -> ast.expr:

@@ -12,11 +12,13 @@ from typednn.mypy_plugin.array_functions import (
     creation,
     einsum,
     elementwise,
+    fourier,
     indexing,
     joining,
     linear_algebra,
     movement,
     products,
+    random,
     reductions,
 )
 from typednn.mypy_plugin.array_functions.rows import Misfit, Row, apply
@@ -32,6 +34,8 @@ TABLE: dict[str, Row] = {
         movement,
         joining,
         creation,
+        random,
+        fourier,
         indexing,
     )
     for name, row in file.TABLE.items()

@@ -352,6 +352,10 @@ def _unstacked(o: Operands) -> Value:
     return Pack((part,) * count, frozen=True) if count is not None and count <= 64 else Many(part)
 
 
+def _strided(o: Operands) -> Value:
+    return made(sizes_of(o["shape"]) if o.given("shape") else o.shape("x"), o.kind("x"))
+
+
 TABLE: dict[str, Row] = {
     "numpy.transpose": Row("a, axes=None", _transpose),
     "numpy.permute_dims": Row("a, axes=None", _transpose),
@@ -402,5 +406,8 @@ TABLE: dict[str, Row] = {
     "numpy.triu": Row("a, k=0", _triangle),
     "numpy.lib.stride_tricks.sliding_window_view": Row(
         "x, window_shape, axis=None, *, subok=False, writeable=False", _windows
+    ),
+    "numpy.lib.stride_tricks.as_strided": Row(
+        "x, shape=None, strides=None, subok=False, writeable=True, *, check_bounds=None", _strided
     ),
 }
