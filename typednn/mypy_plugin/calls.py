@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from mypy import nodes
 
 from typednn.mypy_plugin import python, syntax
-from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.array_functions import dtypes, random
 from typednn.mypy_plugin.changes import MUTATORS
 from typednn.mypy_plugin.context import Call, Context, forget_arrays, mutated
 from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
@@ -208,6 +208,8 @@ class Calls(Context):
                 if isinstance(value, Reference):
                     yield from _called(value.node.fullname)
                 yield f"{module.fullname}.{name}"
+            case ast.Attribute(attr=name), Layer(class_name=random.GENERATOR):
+                yield f"{random.GENERATOR}.{name}()"
             case ast.Attribute(value=owner, attr=name), _:
                 yield f"{self.scope.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
             case ast.Name(id=name), _ if name not in env:

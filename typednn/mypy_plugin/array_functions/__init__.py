@@ -21,7 +21,8 @@ from typednn.mypy_plugin.array_functions import (
     random,
     reductions,
 )
-from typednn.mypy_plugin.array_functions.rows import Misfit, Row, apply
+from typednn.mypy_plugin.array_functions.any_rank import apply
+from typednn.mypy_plugin.array_functions.rows import Misfit, Row
 
 TABLE: dict[str, Row] = {
     name: row

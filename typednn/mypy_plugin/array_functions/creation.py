@@ -158,7 +158,7 @@ _ARRAY = "a, dtype=None, order=None, *, device=None, copy=None, like=None"
 TABLE: dict[str, Row] = {
     **{f"numpy.{name}": Row(_NEW, _new) for name in ("zeros", "ones", "empty")},
     "numpy.full": Row("shape, fill_value, dtype=None, order='C', *, device=None, like=None", _full),
-    **{f"numpy.{name}_like": Row(_LIKE, _like, keeps=True) for name in ("zeros", "ones", "empty")},
+    **{f"numpy.{name}_like": Row(_LIKE, _like) for name in ("zeros", "ones", "empty")},
     "numpy.full_like": Row("a, fill_value, dtype=None, order='K', subok=True, shape=None, *, device=None", _like),
     "numpy.array": Row("a, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None", _array(None)),
     **{f"numpy.{name}": Row(_ARRAY, _array(0)) for name in ("asarray", "asanyarray")},

@@ -127,7 +127,7 @@ _DISTRIBUTIONS = {
     "binomial": ("n, p", "Int64"),
     "geometric": ("p", "Int64"),
 }
-_GENERATOR = "numpy.random._generator.Generator."
+GENERATOR = "numpy.random._generator.Generator"
 _STATE = "numpy.random.mtrand.RandomState."
 
 
@@ -140,7 +140,7 @@ def _older(name: str, parameters: str, rule: Rule) -> Iterator[tuple[str, Row]]:
 def _distributions() -> Iterator[tuple[str, Row]]:
     for name, (parameters, kind) in _DISTRIBUTIONS.items():
         names = [each.partition("=")[0] for each in parameters.split(", ")]
-        yield f"{_GENERATOR}{name}()", Row(f"{parameters}, size=None", _drawn(kind, *names))
+        yield f"{GENERATOR}.{name}()", Row(f"{parameters}, size=None", _drawn(kind, *names))
         # The older ones give C's long, which is not everywhere of 64 bits.
         yield from _older(name, f"{parameters}, size=None", _drawn(kind if kind == "Float64" else "", *names))
 
@@ -148,23 +148,23 @@ def _distributions() -> Iterator[tuple[str, Row]]:
 TABLE: dict[str, Row] = {
     **dict(_distributions()),
     **{
-        f"{_GENERATOR}{name}()": Row("size=None, dtype=None, out=None", _drawn("Float64"))
+        f"{GENERATOR}.{name}()": Row("size=None, dtype=None, out=None", _drawn("Float64"))
         for name in ("standard_normal", "random")
     },
-    f"{_GENERATOR}standard_exponential()": Row(
+    f"{GENERATOR}.standard_exponential()": Row(
         "size=None, dtype=None, method='zig', out=None", _drawn("Float64")
     ),
-    f"{_GENERATOR}integers()": Row(
+    f"{GENERATOR}.integers()": Row(
         "low, high=None, size=None, dtype=None, endpoint=False", _drawn("Int64", "low")
     ),
-    f"{_GENERATOR}dirichlet()": Row("alpha, size=None", _vectors("Float64", "alpha")),
-    f"{_GENERATOR}multivariate_normal()": Row(
+    f"{GENERATOR}.dirichlet()": Row("alpha, size=None", _vectors("Float64", "alpha")),
+    f"{GENERATOR}.multivariate_normal()": Row(
         "mean, cov, size=None, check_valid='warn', tol=1e-8, *, method='svd'", _normal_vectors
     ),
-    f"{_GENERATOR}permutation()": Row("x, axis=0", _permutation),
-    f"{_GENERATOR}permuted()": Row("x, *, axis=None, out=None", _permuted),
-    f"{_GENERATOR}shuffle()": Row("x, axis=0", _shuffle),
-    f"{_GENERATOR}choice()": Row("a, size=None, replace=True, p=None, axis=0, shuffle=True", _chosen),
+    f"{GENERATOR}.permutation()": Row("x, axis=0", _permutation),
+    f"{GENERATOR}.permuted()": Row("x, *, axis=None, out=None", _permuted),
+    f"{GENERATOR}.shuffle()": Row("x, axis=0", _shuffle),
+    f"{GENERATOR}.choice()": Row("a, size=None, replace=True, p=None, axis=0, shuffle=True", _chosen),
     **{
         name: row
         for function in ("standard_normal", "random", "random_sample", "standard_exponential")
