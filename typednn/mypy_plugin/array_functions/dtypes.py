@@ -104,7 +104,9 @@ def numeric(*kinds: str) -> str:
 def spectral(*kinds: str) -> str:
     """The dtype of a spectrum; whole numbers count as float64."""
     kind = quotient(*kinds)
-    return {"Float16": "", "Float32": "Complex64", "Float64": "Complex128"}.get(kind, kind if family(kind) == "Complex" else "")
+    return {"Float16": "", "Float32": "Complex64", "Float64": "Complex128"}.get(
+        kind, kind if family(kind) == "Complex" else ""
+    )
 
 
 def signal(*kinds: str) -> str:

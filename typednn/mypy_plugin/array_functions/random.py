@@ -151,12 +151,8 @@ TABLE: dict[str, Row] = {
         f"{GENERATOR}.{name}()": Row("size=None, dtype=None, out=None", _drawn("Float64"))
         for name in ("standard_normal", "random")
     },
-    f"{GENERATOR}.standard_exponential()": Row(
-        "size=None, dtype=None, method='zig', out=None", _drawn("Float64")
-    ),
-    f"{GENERATOR}.integers()": Row(
-        "low, high=None, size=None, dtype=None, endpoint=False", _drawn("Int64", "low")
-    ),
+    f"{GENERATOR}.standard_exponential()": Row("size=None, dtype=None, method='zig', out=None", _drawn("Float64")),
+    f"{GENERATOR}.integers()": Row("low, high=None, size=None, dtype=None, endpoint=False", _drawn("Int64", "low")),
     f"{GENERATOR}.dirichlet()": Row("alpha, size=None", _vectors("Float64", "alpha")),
     f"{GENERATOR}.multivariate_normal()": Row(
         "mean, cov, size=None, check_valid='warn', tol=1e-8, *, method='svd'", _normal_vectors

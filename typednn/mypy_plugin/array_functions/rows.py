@@ -19,6 +19,7 @@ from typednn.mypy_plugin.values import (
     Array,
     Constant,
     DType,
+    Many,
     Number,
     Pack,
     Reference,
@@ -228,6 +229,9 @@ def made(shape: Sequence[Dim | None] | None, kind: str = "") -> Value:
 def shape_of(value: Value, differ: Differ) -> Shape | None:
     """The shape of an array, a number, or nested tuples and lists of them."""
     match value:
+        case Many(item=item):
+            shape = shape_of(item, differ)
+            return None if shape is None else [None, *shape]
         case Array(flow=flow):
             return flow.shape
         case Number() | Constant(value=bool() | int() | float() | complex()):
@@ -278,6 +282,8 @@ def kind_of(value: Value) -> str:
             return dtypes.WEAK_INT
         case Constant(value=float()):
             return dtypes.WEAK_FLOAT
+        case Many(item=item):
+            return dtypes.strong(kind_of(item))
         case Pack(items=items, keys=()) if items:
             return dtypes.promoted(*(dtypes.strong(kind_of(each)) for each in items))
         case _:
