@@ -725,7 +725,7 @@ def older_integers(d: Draw) -> Case:
     return Case(d.one(((9,), (0, 9))), {"size": new_shape(d)} if d.chance(0.9) else {})
 
 
-# ---------------------------------------------------------------------------------------------------- Fourier transforms
+# ------------------------------------------------------------------------------------------- Fourier transforms
 
 
 def transformed(d: Draw) -> Case:

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from typednn.mypy_plugin.array_functions import rows
 from typednn.mypy_plugin.array_functions.rows import Differ, Misfit, Row, made
-from typednn.mypy_plugin.values import UNKNOWN, Array, Dim, Pack, Value
-from typednn.shapes import Flow, undecided
+from typednn.mypy_plugin.values import UNKNOWN, Array, Pack, Value
+from typednn.shapes import Dim, Flow, undecided
 
 _RANKS = (1, 0, 2, 3, 4)  # 1 first: its messages have ``*batch`` itself as an axis
 _FURTHER = (5, 6, 7, 8)  # asked before something is refused: an index may name that many axes

@@ -1,5 +1,6 @@
 """Noise from the older functions of numpy.random."""
 
+# ruff: noqa: NPY002 - older programs use these functions
 import numpy as np
 from jaxtyping import Float
 from numpy.random import randn
