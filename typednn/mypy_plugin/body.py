@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from typing import Any, TypeAlias, cast
 
 from mypy import nodes
@@ -40,6 +40,7 @@ from typednn.mypy_plugin.values import (
     Pack,
     Reference,
     Value,
+    join,
     lookup,
     printed,
     symbol,
@@ -185,9 +186,9 @@ class Body(Names):
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
         alternatives = self.parameters.get(name, []) if classes.is_array(declared) else []
-        if len(alternatives) == 1:
-            kind, text = alternatives[0]
-            return promised(self.evaluator, text, kind, self.attributes)
+        if alternatives:  # of several, what they agree on
+            each = [promised(self.evaluator, text, kind, self.attributes) for kind, text in alternatives]
+            return reduce(join, each)
         plain = declared.type.fullname if isinstance(declared, Instance) else ""
         if plain in ("builtins.float", "builtins.bool"):
             return Array(Flow.of(()), WEAK_FLOAT if plain == "builtins.float" else WEAK_BOOL)

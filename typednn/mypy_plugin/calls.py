@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from mypy import nodes
 
 from typednn.mypy_plugin import python, syntax
-from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.array_functions import dtypes, random
 from typednn.mypy_plugin.changes import MUTATORS
 from typednn.mypy_plugin.context import Call, Context, forget_arrays, mutated
 from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
@@ -208,6 +208,8 @@ class Calls(Context):
                 if isinstance(value, Reference):
                     yield from _called(value.node.fullname)
                 yield f"{module.fullname}.{name}"
+            case ast.Attribute(attr=name), Layer(class_name=random.GENERATOR):
+                yield f"{random.GENERATOR}.{name}()"
             case ast.Attribute(value=owner, attr=name), _:
                 yield f"{self.scope.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
             case ast.Name(id=name), _ if name not in env:
@@ -217,7 +219,7 @@ class Calls(Context):
                 elif not self.scope.defines(name, function):
                     yield f"builtins.{name}"
                 elif isinstance(origin := syntax.origin(function), nodes.NameExpr):
-                    yield origin.fullname  # a function that a variable holds
+                    yield from _called(origin.fullname)  # a function that a variable holds
             case _:
                 pass
 
@@ -248,12 +250,16 @@ _NUMPY: dict[str, Value] = {
 }  # fmt: skip
 
 
+# The modules of NumPy whose functions have no shorter name, by a part of the names of where they are defined.
+_MODULES = {".linalg.": "linalg", ".fft.": "fft", ".random.": "random", "stride_tricks": "lib.stride_tricks", "": ""}
+
+
 def _called(name: str) -> Iterator[str]:
     """The names of a function: as it is defined, and where NumPy offers it."""
     yield name
     if name.startswith("numpy."):
-        *_, last = name.split(".")
-        yield f"numpy.linalg.{last}" if ".linalg." in name else f"numpy.{last}"
+        module = next(known for part, known in _MODULES.items() if part in name)
+        yield ".".join(filter(None, ("numpy", module, name.rpartition(".")[2])))
 
 
 def _operation(node: ast.expr, op: ast.operator) -> ast.expr:

@@ -114,9 +114,15 @@ def called_on_self(body: Iterable[ast.stmt]) -> set[str]:
 
 
 def passed_on(body: Iterable[ast.stmt]) -> set[str]:
-    """The attributes of self that statements pass on or store elsewhere: a list may then be changed there."""
-    values = (value for each in body for node in walk(each) for value in _values_passed(node))
-    return {value.attr for value in values if value is not None and of_self(value)}
+    """The attributes of self that statements pass on or store elsewhere: a list may then be changed there. Python's own
+    functions such as ``zip`` and ``len`` only read it.
+    """
+    nodes = (node for each in body for node in walk(each) if not _reads(node))
+    return {value.attr for node in nodes for value in _values_passed(node) if value is not None and of_self(value)}
+
+
+def _reads(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _READERS
 
 
 _READERS = (

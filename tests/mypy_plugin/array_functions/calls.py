@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.mypy_plugin.array_functions.comparison import GENERATOR, RAISED, Case, computed
+from tests.mypy_plugin.array_functions.comparison import GENERATOR, OLDER_GENERATOR, RAISED, Case, computed
 from typednn.mypy_plugin.array_functions import TABLE
 
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64", "complex64")
@@ -671,6 +671,91 @@ def integers(d: Draw) -> Case:
     return Case(d.one(((9,), (0, 9))), {"size": new_shape(d)} | d.some(dtype=lambda: np.int32))
 
 
+def distribution(count: int) -> Call:
+    """A function of so many parameters, each of which may be an array."""
+
+    def draw(d: Draw) -> Case:
+        shape = d.shape(0, 2)
+        given = [d.array(d.beside(shape), ["bool"]) * 0.25 + 0.25 if d.flag() else 0.5 for _ in range(count)]
+        size = d.one((shape, new_shape(d), np.broadcast_shapes(*map(np.shape, given)) if _fit(given) else shape))
+        return Case(given, {"size": size} if d.chance(0.8) else {})
+
+    return draw
+
+
+def binomial(d: Draw) -> Case:
+    case = distribution(1)(d)
+    return Case((5, *case.arguments), case.keywords)
+
+
+def triangular(d: Draw) -> Case:
+    case = distribution(1)(d)
+    return Case((-1.0, *case.arguments, 2.0), case.keywords)
+
+
+def axes_given(d: Draw) -> Case:
+    return Case(d.shape(0, 3) if not d.chance(0.1) else (2, -1))
+
+
+def vectors(*before: Any) -> Call:
+    """So many vectors for one vector of parameters."""
+
+    def draw(d: Draw) -> Case:
+        shape = (d.random.randint(1, 4),) if not d.chance(MISTAKES) else d.shape(2, 2)
+        return Case((*before, np.ones(shape) / max(1, shape[-1])), {"size": new_shape(d)} if d.chance(0.7) else {})
+
+    return draw
+
+
+def normal_vectors(d: Draw) -> Case:
+    count = d.random.randint(1, 4)
+    mean, cov = (np.zeros(d.maybe(shape)) for shape in ((count,), (count, count)))
+    return Case((mean, cov), {"size": new_shape(d)} if d.chance(0.7) else {})
+
+
+def older_choice(d: Draw) -> Case:
+    return Case((d.one((5, d.any(1, 1), d.any(1, 2))),), {"size": new_shape(d)} if d.chance(0.8) else {})
+
+
+def older_permutation(d: Draw) -> Case:
+    return Case((d.one((5, d.any(1, 3))),))
+
+
+def older_integers(d: Draw) -> Case:
+    return Case(d.one(((9,), (0, 9))), {"size": new_shape(d)} if d.chance(0.9) else {})
+
+
+# ------------------------------------------------------------------------------------------- Fourier transforms
+
+
+def transformed(d: Draw) -> Case:
+    x = d.any(1, 3)
+    return Case((x,), d.some(n=lambda: d.one((None, 0, 1, 4, 7)), axis=lambda: d.axis(x.ndim)))
+
+
+def transformed_axes(low: int) -> Call:
+    def draw(d: Draw) -> Case:
+        x = d.any(low, 3)
+        axes = d.axes(x.ndim, d.random.randint(1, 3))
+        return Case((x,), {"axes": axes} if axes and len({axis % x.ndim for axis in axes}) == len(axes) else {})
+
+    return draw
+
+
+def frequencies(d: Draw) -> Case:
+    return Case((d.random.randint(1, 9),), d.some(d=lambda: 0.5))
+
+
+def shifted(d: Draw) -> Case:
+    x = d.any(1, 3)
+    return Case((x,), d.some(axes=lambda: d.axes(x.ndim)))
+
+
+def strided(d: Draw) -> Case:
+    x, shape = d.any(1, 3), d.shape(0, 3)
+    return Case((x,), {"shape": shape, "strides": (0,) * len(shape)} if d.chance(0.8) else {})
+
+
 def permutation(d: Draw) -> Case:
     return Case((5,)) if d.chance(0.3) else (lambda x: Case((x,), d.some(axis=lambda: d.axis(x.ndim))))(d.any(0, 3))
 
@@ -960,14 +1045,6 @@ def spaced(d: Draw) -> Case:
     )
 
 
-def of_size(before: Callable[[Draw], Sequence[Any]]) -> Call:
-    def draw(d: Draw) -> Case:
-        given = before(d)
-        return Case(given, {} if d.chance(0.2) else {"size": np.shape(given[0]) if d.flag() else new_shape(d)})
-
-    return draw
-
-
 def choice(d: Draw) -> Case:
     x = d.any(1, 3)
     keywords = {"size": new_shape(d)} | d.some(axis=lambda: d.axis(x.ndim))
@@ -977,6 +1054,24 @@ def choice(d: Draw) -> Case:
 def shuffled(d: Draw) -> Case:
     x = d.any(0, 3)
     return Case((x,), d.some(axis=lambda: d.axis(x.ndim)))
+
+
+def random_calls() -> dict[str, Call]:
+    """Of the distributions, for both kinds of generators and for NumPy's own functions."""
+    one = ("exponential", "poisson", "chisquare", "standard_t", "rayleigh", "pareto", "weibull", "geometric")
+    two = ("beta", "gamma", "laplace", "logistic", "gumbel", "lognormal")
+    newer = {**dict.fromkeys(one, distribution(1)), **dict.fromkeys(two, distribution(2))}
+    newer |= {"binomial": binomial, "triangular": triangular, "dirichlet": vectors()}
+    newer |= {"multivariate_normal": normal_vectors, "standard_exponential": sized()}
+    older = newer | {"normal": normal, "uniform": normal, "randint": older_integers, "multinomial": vectors(5)}
+    older |= dict.fromkeys(("standard_normal", "random", "random_sample"), sized())
+    older |= {"rand": axes_given, "randn": axes_given, "choice": older_choice}
+    older |= {"permutation": older_permutation, "shuffle": lambda d: Case((d.any(1, 3),))}
+    return {
+        **{f"{GENERATOR}{name}()": call for name, call in newer.items()},
+        **{f"{OLDER_GENERATOR}{name}()": call for name, call in older.items()},
+        **{f"numpy.random.{name}": call for name, call in older.items()},
+    }
 
 
 CALLS: dict[str, Call] = {
@@ -1160,9 +1255,13 @@ CALLS: dict[str, Call] = {
     "numpy.vander": vander,
     "numpy.indices": indices,
     **{f"numpy.{name}": spaced for name in ("logspace", "geomspace")},
-    f"{GENERATOR}exponential()": of_size(lambda d: (d.any(0, 2, PRECISE),)),
-    f"{GENERATOR}poisson()": of_size(lambda d: (d.any(0, 2, PRECISE),)),
-    f"{GENERATOR}binomial()": of_size(lambda d: (d.any(0, 2, ["int64"]), 0.5)),
+    **random_calls(),
+    "numpy.lib.stride_tricks.as_strided": strided,
+    **{f"numpy.fft.{name}": transformed for name in ("fft", "ifft", "rfft", "irfft")},
+    **{f"numpy.fft.{name}": transformed_axes(2) for name in ("fft2", "ifft2", "rfft2")},
+    **{f"numpy.fft.{name}": transformed_axes(1) for name in ("fftn", "ifftn", "rfftn")},
+    **{f"numpy.fft.{name}": frequencies for name in ("fftfreq", "rfftfreq")},
+    **{f"numpy.fft.{name}": shifted for name in ("fftshift", "ifftshift")},
     f"{GENERATOR}permuted()": shuffled,
     f"{GENERATOR}shuffle()": shuffled,
     f"{GENERATOR}choice()": choice,

@@ -13,6 +13,8 @@ from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Many, Nu
 from typednn.shapes import Dim, Flow, differ
 
 GENERATOR = "numpy.random._generator.Generator."
+OLDER_GENERATOR = "numpy.random.mtrand.RandomState."
+GENERATORS: dict[str, Callable[[int], Any]] = {GENERATOR: np.random.default_rng, OLDER_GENERATOR: np.random.RandomState}
 WORDS = {
     name: dtypes.BY_NAME[name]
     for name in dtypes.BY_NAME
@@ -76,10 +78,9 @@ def computed(name: str, case: Case) -> Any:
             target = arguments[0].copy()
             target[arguments[1]] = arguments[2]
             return target
-        if name.startswith(GENERATOR):
-            return getattr(np.random.default_rng(0), name.removeprefix(GENERATOR).removesuffix("()"))(
-                *arguments, **keywords
-            )
+        for owner, made in GENERATORS.items():
+            if name.startswith(owner):
+                return getattr(made(0), name.removeprefix(owner).removesuffix("()"))(*arguments, **keywords)
         if name.startswith("Array."):
             found = getattr(np.asarray(arguments[0]), name.removeprefix("Array.").removesuffix("()"))
             return found(*arguments[1:], **keywords) if name.endswith("()") else found

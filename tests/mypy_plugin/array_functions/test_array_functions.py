@@ -12,7 +12,7 @@ import pytest
 from effort import cheap
 
 from tests.mypy_plugin.array_functions.calls import call_of, drawn
-from tests.mypy_plugin.array_functions.comparison import GENERATOR, RAISED, computed, judged
+from tests.mypy_plugin.array_functions.comparison import RAISED, computed, judged
 from typednn.mypy_plugin.array_functions import TABLE, Misfit, Row
 from typednn.mypy_plugin.array_functions.rows import ONE, Operands, made
 from typednn.mypy_plugin.values import UNKNOWN, Array, Pack, Value
@@ -50,8 +50,8 @@ OPEN: tuple[tuple[str, str, str], ...] = (
     (r"numpy\.roll", "not enough values", "no axes at all"),
     (r"numpy\.arange", "not known", "steps that are no whole numbers"),
     (r"numpy\.indices", "sparse=True", "a tuple or an array"),
-    (re.escape(GENERATOR) + r"\w+\(\)", r"NumPy gives \(\)", "Python's own number, which is weak"),
-    (re.escape(GENERATOR) + r"choice\(\)", "cannot be empty", NONE),
+    (r"numpy\.random\.[\w.]+(\(\))?", r"NumPy gives \(\)", "Python's own number, which is weak"),
+    (r"numpy\.random\.[\w.]*choice(\(\))?", "cannot be empty|must be non-empty", NONE),
     (r"numpy\.delete", r"slice|not known", "several places may be one"),
     (r"numpy\.insert", "not known|could not broadcast", "how values of several axes are turned"),
 )
@@ -60,6 +60,7 @@ OPEN: tuple[tuple[str, str, str], ...] = (
 NEVER_RAISES = re.compile(
     r"numpy\.(nan_to_num|\w+\.outer|array_equal|sinc|angle|real|imag|size|shape|ndim|ediff1d|argwhere|flatnonzero|diagflat|kron|ravel"
     r"|copy|tile|atleast_\dd|meshgrid|digitize|isin|resize|unique|searchsorted|histogram|extract|eye|tri|tril|triu|round|around|triu_indices|tril_indices|arange)"
+    r"|numpy\.(lib\.stride_tricks\.as_strided|fft\.r?fftfreq)|numpy\.random\.(mtrand\.RandomState\.)?(permutation|shuffle)(\(\))?"
     r"|neg|invert|abs|Array\.(T|real|imag|shape|ndim|size|dtype|(round|conj|conjugate|ravel|flatten|copy|astype)\(\))"
 )
 
@@ -165,7 +166,7 @@ ATTRIBUTES = {"Array.shape", "Array.ndim", "Array.size", "Array.dtype", "numpy.s
 NOTHING = {name for name in TABLE if name.endswith(".at")} | {
     "numpy.copyto",
     "numpy.put_along_axis",
-    f"{GENERATOR}shuffle()",
+    *(name for name in TABLE if re.fullmatch(r"numpy\.random\..*shuffle(\(\))?", name)),
 }
 
 

@@ -12,14 +12,17 @@ from typednn.mypy_plugin.array_functions import (
     creation,
     einsum,
     elementwise,
+    fourier,
     indexing,
     joining,
     linear_algebra,
     movement,
     products,
+    random,
     reductions,
 )
-from typednn.mypy_plugin.array_functions.rows import Misfit, Row, apply
+from typednn.mypy_plugin.array_functions.any_rank import apply
+from typednn.mypy_plugin.array_functions.rows import Misfit, Row
 
 TABLE: dict[str, Row] = {
     name: row
@@ -32,6 +35,8 @@ TABLE: dict[str, Row] = {
         movement,
         joining,
         creation,
+        random,
+        fourier,
         indexing,
     )
     for name, row in file.TABLE.items()

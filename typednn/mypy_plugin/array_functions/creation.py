@@ -15,10 +15,8 @@ from typednn.mypy_plugin.array_functions.rows import (
     fits_into,
     gathered,
     inserted,
-    into,
     kind_of,
     made,
-    replaced,
     sizes_of,
     total,
     written,
@@ -27,7 +25,7 @@ from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value, i
 from typednn.shapes import Dim
 
 
-def _sizes(o: Operands, name: str) -> Shape | None:
+def asked(o: Operands, name: str) -> Shape | None:
     """A shape that an argument gives; none at all is that of a number."""
     sizes = [] if o[name] == Constant(None) else sizes_of(o[name])
     if sizes is not None and any((size.value or 0) < 0 for size in sizes if size is not None):
@@ -36,18 +34,18 @@ def _sizes(o: Operands, name: str) -> Shape | None:
 
 
 def _new(o: Operands) -> Value:
-    return made(_sizes(o, "shape"), o.dtype("Float64"))
+    return made(asked(o, "shape"), o.dtype("Float64"))
 
 
 def _full(o: Operands) -> Value:
-    sizes, value = _sizes(o, "shape"), o.shape("fill_value")
+    sizes, value = asked(o, "shape"), o.shape("fill_value")
     if sizes is not None and value is not None:
         fits_into(value, sizes, o.differ, "full", ones=True)
     return made(sizes, o.dtype(o.kind("fill_value")))
 
 
 def _like(o: Operands) -> Value:
-    sizes = _sizes(o, "shape") if o.given("shape") else o.shape("a")
+    sizes = asked(o, "shape") if o.given("shape") else o.shape("a")
     value = o.shape("fill_value") if "fill_value" in o.values else None
     if sizes is not None and value is not None:
         fits_into(value, sizes, o.differ, "full", ones=True)
@@ -97,7 +95,7 @@ def _eye(o: Operands) -> Value:
 
 
 def _identity(o: Operands) -> Value:
-    size = _sizes(o, "N")
+    size = asked(o, "N")
     return made(size and size * 2, o.dtype("Float64"))
 
 
@@ -113,7 +111,7 @@ def _vander(o: Operands) -> Value:
 def _indices(o: Operands) -> Value:
     if o.flag("sparse") is not False:
         return UNKNOWN
-    sizes = certain(_sizes(o, "dimensions"))
+    sizes = certain(asked(o, "dimensions"))
     return made([Dim.of(len(sizes)), *sizes], o.dtype("Int64"))
 
 
@@ -151,61 +149,14 @@ def _diagonal_matrix(o: Operands) -> Value:
     return made([size, size], o.kind("v"))
 
 
-def _drawn(kind: str, *names: str) -> Rule:
-    """Random numbers of a shape, or of that of the parameters; of Python's own type where neither is given."""
-
-    def rule(o: Operands) -> Value:
-        common = o.broadcast(*names)
-        if not o.given("size"):
-            return made(common, o.dtype(kind)) if common else UNKNOWN
-        sizes = _sizes(o, "size")
-        if sizes is not None and common is not None:
-            fits_into(common, sizes, o.differ, "size")
-        return made(sizes, o.dtype(kind))
-
-    return rule
-
-
-def _permutation(o: Operands) -> Value:
-    value = o["x"]
-    return made([value.size], "Int64") if isinstance(value, Number) else made(_shuffled(o), o.kind("x"))
-
-
-def _shuffled(o: Operands) -> Shape | None:
-    """The shape of the elements; an axis must be one of them."""
-    shape = o.shape("x")
-    if shape is not None and o.given("axis"):
-        o.axis("axis", shape)
-    return shape
-
-
-def _shuffle(o: Operands) -> Value:
-    _shuffled(o)
-    return Constant(None)
-
-
-def _permuted(o: Operands) -> Value:
-    return into(o, _shuffled(o), o.kind("x"))
-
-
-def _chosen(o: Operands) -> Value:
-    shape = certain(o.shape("a")) or [ONE]
-    if not o.given("size"):
-        return UNKNOWN
-    kind = "Int64" if isinstance(o["a"], Number) else o.kind("a")
-    place, sizes = o.axis("axis", shape), _sizes(o, "size")
-    return made(None if place is None or sizes is None else replaced(shape, place, *sizes), kind)
-
-
 _LIKE = "a, dtype=None, order='K', subok=True, shape=None, *, device=None"
 _NEW = "shape, dtype=None, order='C', *, device=None, like=None"
 _ARRAY = "a, dtype=None, order=None, *, device=None, copy=None, like=None"
-_RANDOM = "numpy.random._generator.Generator"
 
 TABLE: dict[str, Row] = {
     **{f"numpy.{name}": Row(_NEW, _new) for name in ("zeros", "ones", "empty")},
     "numpy.full": Row("shape, fill_value, dtype=None, order='C', *, device=None, like=None", _full),
-    **{f"numpy.{name}_like": Row(_LIKE, _like, keeps=True) for name in ("zeros", "ones", "empty")},
+    **{f"numpy.{name}_like": Row(_LIKE, _like) for name in ("zeros", "ones", "empty")},
     "numpy.full_like": Row("a, fill_value, dtype=None, order='K', subok=True, shape=None, *, device=None", _like),
     "numpy.array": Row("a, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None", _array(None)),
     **{f"numpy.{name}": Row(_ARRAY, _array(0)) for name in ("asarray", "asanyarray")},
@@ -224,18 +175,4 @@ TABLE: dict[str, Row] = {
     "numpy.indices": Row("dimensions, dtype=None, sparse=False", _indices),
     "numpy.meshgrid": Row("*xi, copy=True, sparse=False, indexing='xy'", _meshgrid),
     **{f"numpy.{name}": Row("v, k=0", rule) for name, rule in (("diag", _diag), ("diagflat", _diagonal_matrix))},
-    **{
-        f"{_RANDOM}.{name}()": Row("size=None, dtype=None, out=None", _drawn("Float64"))
-        for name in ("standard_normal", "random")
-    },
-    f"{_RANDOM}.normal()": Row("loc=0.0, scale=1.0, size=None", _drawn("Float64", "loc", "scale")),
-    f"{_RANDOM}.uniform()": Row("low=0.0, high=1.0, size=None", _drawn("Float64", "low", "high")),
-    f"{_RANDOM}.exponential()": Row("scale=1.0, size=None", _drawn("Float64", "scale")),
-    f"{_RANDOM}.poisson()": Row("lam=1.0, size=None", _drawn("Int64", "lam")),
-    f"{_RANDOM}.binomial()": Row("n, p, size=None", _drawn("Int64", "n", "p")),
-    f"{_RANDOM}.integers()": Row("low, high=None, size=None, dtype=None, endpoint=False", _drawn("Int64", "low")),
-    f"{_RANDOM}.permutation()": Row("x, axis=0", _permutation),
-    f"{_RANDOM}.permuted()": Row("x, *, axis=None, out=None", _permuted),
-    f"{_RANDOM}.shuffle()": Row("x, axis=0", _shuffle),
-    f"{_RANDOM}.choice()": Row("a, size=None, replace=True, p=None, axis=0, shuffle=True", _chosen),
 }

@@ -101,6 +101,19 @@ def numeric(*kinds: str) -> str:
     return "Int8" if kind == "Bool" else kind
 
 
+def spectral(*kinds: str) -> str:
+    """The dtype of a spectrum; whole numbers count as float64."""
+    kind = quotient(*kinds)
+    return {"Float16": "", "Float32": "Complex64", "Float64": "Complex128"}.get(
+        kind, kind if family(kind) == "Complex" else ""
+    )
+
+
+def signal(*kinds: str) -> str:
+    """The dtype of what has that spectrum."""
+    return real(spectral(*kinds))
+
+
 def real(kind: str) -> str:
     """The dtype of the parts of a complex number, and of its absolute value."""
     return {"Complex64": "Float32", "Complex128": "Float64"}.get(kind, "" if family(kind) == "Complex" else kind)

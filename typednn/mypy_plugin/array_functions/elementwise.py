@@ -36,12 +36,12 @@ _FURTHER = "out=None, *, where=True, casting='same_kind', order='K', dtype=None,
 
 def unary(kind: Kind) -> Row:
     """A function of one array."""
-    return Row(f"x, /, {_FURTHER}", _ufunc(("x",), kind), keeps=True)
+    return Row(f"x, /, {_FURTHER}", _ufunc(("x",), kind))
 
 
 def binary(kind: Kind) -> Row:
     """A function of two arrays."""
-    return Row(f"x1, x2, /, {_FURTHER}", _ufunc(("x1", "x2"), kind), keeps=True)
+    return Row(f"x1, x2, /, {_FURTHER}", _ufunc(("x1", "x2"), kind))
 
 
 def _rounded(kind: str) -> str:
@@ -177,14 +177,14 @@ _FUNCTIONS: dict[str, Row] = {
         for name in ("arctan2", "hypot", "logaddexp", "logaddexp2", "copysign", "nextafter", "heaviside")
     },
     "numpy.divmod": Row("x1, x2, /", _divided),
-    "numpy.where": Row("condition, x, y, /", _where, keeps=True),
+    "numpy.where": Row("condition, x, y, /", _where),
     "numpy.select": Row("condlist, choicelist, default=0", _selected),
-    "numpy.clip": Row("a, a_min=None, a_max=None, out=None, *, min=None, max=None, dtype=None", _clip, keeps=True),
-    "Array.clip()": Row("a, a_min=None, a_max=None, out=None", _clip, keeps=True),
+    "numpy.clip": Row("a, a_min=None, a_max=None, out=None, *, min=None, max=None, dtype=None", _clip),
+    "Array.clip()": Row("a, a_min=None, a_max=None, out=None", _clip),
     **dict.fromkeys(("numpy.round", "numpy.around"), Row("a, decimals=0, out=None", _rounded_to)),
     "Array.round()": Row("a, decimals=0, out=None", _rounded_to),
-    "numpy.nan_to_num": Row("a, copy=True, nan=0.0, posinf=None, neginf=None", like("a", dtypes.same), keeps=True),
-    **{f"Array.{name}()": Row("a", like("a", dtypes.same), keeps=True) for name in ("conj", "conjugate")},
+    "numpy.nan_to_num": Row("a, copy=True, nan=0.0, posinf=None, neginf=None", like("a", dtypes.same)),
+    **{f"Array.{name}()": Row("a", like("a", dtypes.same)) for name in ("conj", "conjugate")},
     "numpy.isclose": Row(_CLOSE, _close),
     "numpy.allclose": Row(_CLOSE, _all_close),
     "numpy.array_equal": Row("a1, a2, equal_nan=False", lambda o: made([], "Bool")),

@@ -352,6 +352,10 @@ def _unstacked(o: Operands) -> Value:
     return Pack((part,) * count, frozen=True) if count is not None and count <= 64 else Many(part)
 
 
+def _strided(o: Operands) -> Value:
+    return made(sizes_of(o["shape"]) if o.given("shape") else o.shape("x"), o.kind("x"))
+
+
 TABLE: dict[str, Row] = {
     "numpy.transpose": Row("a, axes=None", _transpose),
     "numpy.permute_dims": Row("a, axes=None", _transpose),
@@ -370,7 +374,7 @@ TABLE: dict[str, Row] = {
     "numpy.expand_dims": Row("a, axis", _expanded),
     "numpy.squeeze": Row("a, axis=None", _squeezed),
     "Array.squeeze()": Row("a, axis=None", _squeezed),
-    "numpy.flip": Row("a, axis=None", _kept(), keeps=True),
+    "numpy.flip": Row("a, axis=None", _kept()),
     "numpy.flipud": Row("a", _kept(1)),
     "numpy.fliplr": Row("a", _kept(2)),
     "numpy.roll": Row("a, shift, axis=None", _rolled),
@@ -395,12 +399,15 @@ TABLE: dict[str, Row] = {
     "numpy.ndim": _attribute("ndim"),
     **{f"Array.{name}": Row("a", like("a", dtypes.real)) for name in ("real", "imag")},
     "numpy.size": Row("a", _attribute("size").rule),
-    "Array.copy()": Row("a, order='C'", _kept(), keeps=True),
-    "numpy.copy": Row("a, order='K', subok=False", _kept(), keeps=True),
-    "Array.astype()": Row("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype, keeps=True),
+    "Array.copy()": Row("a, order='C'", _kept()),
+    "numpy.copy": Row("a, order='K', subok=False", _kept()),
+    "Array.astype()": Row("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype),
     "numpy.tril": Row("a, k=0", _triangle),
     "numpy.triu": Row("a, k=0", _triangle),
     "numpy.lib.stride_tricks.sliding_window_view": Row(
         "x, window_shape, axis=None, *, subok=False, writeable=False", _windows
+    ),
+    "numpy.lib.stride_tricks.as_strided": Row(
+        "x, shape=None, strides=None, subok=False, writeable=True, *, check_bounds=None", _strided
     ),
 }

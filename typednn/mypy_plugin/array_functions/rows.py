@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar
@@ -19,6 +19,7 @@ from typednn.mypy_plugin.values import (
     Array,
     Constant,
     DType,
+    Many,
     Number,
     Pack,
     Reference,
@@ -153,14 +154,10 @@ Rule: TypeAlias = Callable[[Operands], Value]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``parameters`` is NumPy's signature: ``a, axis=None, *, keepdims=False``.
-
-    ``keeps``: arrays of one shape give an array of that shape, whatever it is.
-    """
+    """``parameters`` is NumPy's signature: ``a, axis=None, *, keepdims=False``."""
 
     parameters: str
     rule: Rule
-    keeps: bool = False
 
 
 class Conflict(Exception):
@@ -172,38 +169,11 @@ def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], d
     values = _bound(row.parameters, arguments, keywords)
     if values is None:
         return UNKNOWN
-    out, operands = values.get("out"), Operands(values, differ)
+    operands = Operands(values, differ)
     try:
-        result = row.rule(operands)
+        return row.rule(operands)
     except Unclear as error:
-        result = into(operands, None, error.kind)
-    shape = _common(values.values()) if row.keeps and not (isinstance(out, Array) and not out.open) else ()
-    return (
-        result if not shape or shape_of(result, differ) is not None else Array(Flow.start(None), kind_of(result), shape)
-    )
-
-
-def _common(values: Iterable[Value]) -> tuple[Dim, ...]:
-    """The open shape that all arrays among the arguments of a call have, or broadcast to by their last axes."""
-    arrays = [value for value in values if not isinstance(value, Number | Constant | DType | Reference)]
-    shapes = {value.open for value in arrays if isinstance(value, Array) and value.open}
-    if len(shapes) != 1:
-        return ()
-    shape = shapes.pop()
-    after = shape[1 + next(place for place, size in enumerate(shape) if str(size)[0] == "*") :]
-    return (
-        shape
-        if all(isinstance(each, Array) and (each.open or _ends(after, each.flow.shape)) for each in arrays)
-        else ()
-    )
-
-
-def _ends(after: Sequence[Dim], shape: Sequence[Dim | None] | None) -> bool:
-    """Whether an array broadcasts to the axes behind ``*batch``."""
-    if shape is None or len(shape) > len(after):
-        return False
-    pairs = zip(reversed(after), reversed(shape), strict=False)
-    return all(size is not None and (size.value == 1 or same(size, axis)) for axis, size in pairs)
+        return into(operands, None, error.kind)
 
 
 def _bound(parameters: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value] | None:
@@ -259,6 +229,9 @@ def made(shape: Sequence[Dim | None] | None, kind: str = "") -> Value:
 def shape_of(value: Value, differ: Differ) -> Shape | None:
     """The shape of an array, a number, or nested tuples and lists of them."""
     match value:
+        case Many(item=item):
+            shape = shape_of(item, differ)
+            return None if shape is None else [None, *shape]
         case Array(flow=flow):
             return flow.shape
         case Number() | Constant(value=bool() | int() | float() | complex()):
@@ -309,6 +282,8 @@ def kind_of(value: Value) -> str:
             return dtypes.WEAK_INT
         case Constant(value=float()):
             return dtypes.WEAK_FLOAT
+        case Many(item=item):
+            return dtypes.strong(kind_of(item))
         case Pack(items=items, keys=()) if items:
             return dtypes.promoted(*(dtypes.strong(kind_of(each)) for each in items))
         case _:

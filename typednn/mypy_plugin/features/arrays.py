@@ -4,12 +4,12 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from typednn.mypy_plugin.array_functions import TABLE as ROWS
-from typednn.mypy_plugin.array_functions import Misfit, apply, dtypes
+from typednn.mypy_plugin.array_functions import Misfit, apply, dtypes, random
 from typednn.mypy_plugin.array_functions.rows import kind_of
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
 from typednn.mypy_plugin.syntax import COMPARISONS, OPERATORS, walk
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Reference, Value
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Reference, Value
 from typednn.shapes import Flow
 
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -74,6 +74,11 @@ def namespace(call: Call) -> Value:
     return Reference(call.context.scope.api.modules["numpy"])
 
 
+def generator(call: Call) -> Value:
+    """``np.random.default_rng(seed)``."""
+    return Layer("Generator", random.GENERATOR)
+
+
 def reshaped(call: Call) -> Value:
     """typednn's own ``reshape(x, shape)``."""
     return computed(call, "numpy.reshape", call.arguments, call.keywords)
@@ -81,6 +86,7 @@ def reshaped(call: Call) -> Value:
 
 TABLE: dict[str, Analysis] = {
     "typednn.arrays.namespace": namespace,
+    "numpy.random.default_rng": generator,
     "typednn.kernels.reshape.reshape": reshaped,
     **{name: function for name in ROWS if name.startswith(("numpy.", "Array."))},
     **dict.fromkeys(("Array.setflags()", "Array.fill()", "Array.sort()"), unchanged),

@@ -1,0 +1,15 @@
+"""The squared length of the vectors along the last axis, which stays."""
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn.arrays import AnyArray
+
+
+def squared(x: Float[AnyArray, "*batch 4 2"]) -> Float[AnyArray, "*batch 4"]:
+    y: AnyArray = np.sum(x[..., :2] ** 2, axis=-1)
+    return y
+
+
+if __name__ == "__main__":
+    print(squared(np.ones((2, 5, 4, 2))).shape)

@@ -1,0 +1,15 @@
+"""A product of an array of one of two dtypes: the matrix is turned."""
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from typednn import Array2
+
+
+def product(x: Float32[Array2, "count 3"] | Float64[Array2, "count 3"]) -> Array2:
+    y: Array2 = x @ np.ones((4, 3))  # shape: 3 columns 4 rows
+    return y
+
+
+if __name__ == "__main__":
+    print(product(np.ones((5, 3))).shape)
