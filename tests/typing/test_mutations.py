@@ -810,7 +810,7 @@ MUTATIONS = (
     Mutation(
         "functions that are not followed compare nothing",
         "evaluator.py",
-        "                    self.flexible |= sizes_in(self._kept(each), arrays=arrays)",
+        "                    self.flexible.update(sizes_in(self._kept(each), arrays=arrays))",
         "                    pass",
         ("correct/guards_of_sizes",),
     ),

@@ -204,10 +204,10 @@ class Evaluator(Calls):
             case ast.GeneratorExp(elt=element, generators=generators):  # runs when it is asked for its elements
                 return self._comprehension(element, generators, self.captured(env))
             case ast.Set(elts=elements):  # how many different ones there are is asked of a set
-                self.flexible |= sizes_in(Pack(tuple(self.evaluate(each, env) for each in elements)))
+                self.flexible.update(sizes_in(Pack(tuple(self.evaluate(each, env) for each in elements))))
                 return UNKNOWN
             case ast.SetComp(elt=element, generators=generators):
-                self.flexible |= sizes_in(self._comprehension(element, generators, env))
+                self.flexible.update(sizes_in(self._comprehension(element, generators, env)))
                 return UNKNOWN
             case ast.Yield(value=ast.expr() as inner) | ast.YieldFrom(value=inner) | ast.Await(value=inner):
                 self.evaluate(inner, env)
@@ -296,7 +296,7 @@ class Evaluator(Calls):
         """Whether a condition holds; None where that is not known: sizes that it names may then be equal to any."""
         truth = python.truth(value)
         if truth is None:
-            self.flexible |= sizes_in(value)
+            self.flexible.update(sizes_in(value))
             self.guarded(test)
         return truth
 
@@ -308,7 +308,7 @@ class Evaluator(Calls):
                     id(call) in self.foreign and self._kept(call) is UNKNOWN
                 )
                 for each in (*call.args, *(keyword.value for keyword in call.keywords)):
-                    self.flexible |= sizes_in(self._kept(each), arrays=arrays)
+                    self.flexible.update(sizes_in(self._kept(each), arrays=arrays))
 
     def _kept(self, node: ast.expr) -> Value:
         return self.values.get(id(syntax.origin(node)), UNKNOWN)

@@ -180,7 +180,7 @@ class Statements(Evaluator):
         """Whether a value fits a pattern, whose names it binds; None where that is not known."""
         match pattern:
             case ast.MatchValue(value=value):
-                self.flexible |= sizes_in(subject)
+                self.flexible.update(sizes_in(subject))
                 return python.truth(python.compared(ast.Eq(), subject, self.peek(value, env)))
             case ast.MatchSingleton(value=value):
                 return python.truth(python.compared(ast.Is(), subject, Constant(value)))
