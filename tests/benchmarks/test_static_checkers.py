@@ -26,6 +26,19 @@ PAGE = REPOSITORY / "docs" / "static-checks-compared.md"
 PROGRAMS = [*run.programs("typednn"), *run.programs("torch"), *run.programs("bodies")]
 PYREFLY = os.environ.get("PYREFLY")
 
+# Bodies that were not put to other checkers yet, so that the page says nothing of them.
+NOT_COMPARED = {
+    "any_rank_axes",
+    "any_rank_product",
+    "either_precision",
+    "power_spectrum",
+    "random_offsets",
+    "random_weights",
+    "rows_collected",
+    "windowed_average",
+    "zipped_fields",
+}
+
 needs_pyrefly = pytest.mark.skipif(PYREFLY is None, reason="PYREFLY names no Pyrefly with stubs")
 needs_syntax = pytest.mark.skipif(not hasattr(ast, "TypeVar"), reason="Pyrefly's syntax is that of Python 3.12")
 
@@ -60,7 +73,9 @@ def test_torch_lacks_backward_only() -> None:
 
 def test_each_body_has_an_equivalent() -> None:
     names = [path.stem for path in run.programs("bodies")]
-    assert names == [path.stem for path in sorted((bodies.BODIES / "faulty").glob("*.py"))]
+    faulty = {path.stem for path in (bodies.BODIES / "faulty").glob("*.py")}
+    assert faulty >= NOT_COMPARED
+    assert names == sorted(faulty - NOT_COMPARED)
     for path in run.programs("bodies"):
         subject = (bodies.BODIES / "faulty" / path.name).read_text(encoding="utf-8").splitlines()[0]
         assert path.read_text(encoding="utf-8").splitlines()[0] == subject.replace("; runs all the same", "")

@@ -22,8 +22,6 @@ what torch.nn.CrossEntropyLoss calls its mean.
 import math
 from typing import Any, Literal, TypeAlias, get_args
 
-import numpy as np
-
 from typednn.arguments import choice
 from typednn.backends import to_number
 from typednn.kernels.reduce import reduce
@@ -47,11 +45,8 @@ def is_number(reduction: Reduction) -> bool:
 
 def reduced(losses: Any, reduction: Reduction, divisor: Any = None) -> Any:
     """The value: a Python float, which waits for a device, or an array for "none", "mean_batch" and "mean_feature"."""
-    if not is_number(reduction):
-        return reduced_array(losses, reduction, divisor)
-    if type(losses) is np.ndarray and not losses.shape and divisor is not None:  # their sum, on the host
-        return float(losses) / divisor
-    return to_number(reduced_array(losses, reduction, divisor))
+    value = reduced_array(losses, reduction, divisor)
+    return to_number(value) if is_number(reduction) else value
 
 
 def reduced_array(losses: Any, reduction: Reduction, divisor: Any = None) -> Any:
