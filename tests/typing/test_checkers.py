@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 FILES = sorted(
     path
     for path in FOLDER.glob("*.py")
-    if not path.name.startswith("test_") and path.stem not in ("conftest", "random_bodies")
+    if not path.name.startswith("test_") and path.stem not in ("conftest", "random_bodies", "random_flow")
 )
 
 
