@@ -15,13 +15,13 @@ from typednn.plans.plan import Plan
 # ------------------------------------------------------------------ a plan that is wrong
 
 
-def wrong(monkeypatch: pytest.MonkeyPatch, method: str, change: Callable[[Any, Any], None]) -> None:
-    """Plans whose ``method`` changes what it gives."""
+def wrong(monkeypatch: pytest.MonkeyPatch, method: str, change: Callable[[Any, Any], None], model: Any) -> None:
+    """Plans whose ``method`` changes what it gives, or a buffer of ``model``."""
     function = getattr(Plan, method)
 
     def changed(self: Any, given: Any) -> Any:
         result = function(self, given)
-        change(self, result)
+        change(model, result)
         return result
 
     monkeypatch.setattr(Plan, method, changed)
@@ -35,8 +35,8 @@ def of_a_derivative(_: Any, grad: Any) -> None:
     grad.parts[0].bias[0] += 1
 
 
-def of_a_buffer(plan: Any, _: Any) -> None:
-    next(array for array in plan._written if array.dtype == np.float32)[0] += 1
+def of_a_buffer(model: Any, _: Any) -> None:
+    model.parts[1].running_mean[0] += 1
 
 
 def of_an_input(_: Any, grad: Any) -> None:
@@ -56,8 +56,9 @@ def test_a_wrong_plan_is_refused(
     monkeypatch: pytest.MonkeyPatch, method: str, change: Callable[[Any, Any], None], why: str
 ) -> None:
     """One bit is enough; the results are those of the layers, then and later."""
-    wrong(monkeypatch, method, change)
-    pair = trained(small(), 8, keep="inputs")
+    model = small()
+    wrong(monkeypatch, method, change, model)
+    pair = trained(model, 8, keep="inputs")
     only(pair, why)
     assert pair.plans == 0
     assert pair.told == [f"layer by layer: {pair.compiled.why_not()}"]
@@ -68,8 +69,8 @@ def test_a_wrong_plan_is_refused(
 @pytest.mark.parametrize("change", [of_the_output, of_a_buffer])
 def test_a_wrong_plan_is_refused_in_eval(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any, Any], None]) -> None:
     """Where a part may be in training, as for samples of a network with dropout."""
-    wrong(monkeypatch, "forward", change)
     model = small().eval()
+    wrong(monkeypatch, "forward", change, model)
     model.parts[1].train()
     only(trained(model), "the output" if change is of_the_output else "a buffer")
 
