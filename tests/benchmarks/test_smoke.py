@@ -185,6 +185,16 @@ def test_plans() -> None:
     assert "LeNet5, batch 1, forward" in done.stdout
 
 
+def test_generated(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row of each shape; and no time where results differ by more than is allowed."""
+    generated = importlib.import_module("benchmarks.generated")
+    assert generated.main(["--rows", "PReLU", "--runs", "3"]) == 0
+    assert capsys.readouterr().out.count("PReLU  ") == 5
+    monkeypatch.setattr(generated, "AGREEMENT", -1.0)
+    assert generated.main(["--rows", "PReLU", "--runs", "3"]) == 1
+    assert capsys.readouterr().out.count("results differ by") == 5
+
+
 @pytest.mark.parity
 def test_from_c() -> None:
     done = run("benchmarks.from_c", "--turns", "1")

@@ -181,7 +181,6 @@ class BetweenGrad(Gradient):
     after: Any
 
 
-@final
 class Between(Layer[AnyArray, AnyArray, BetweenGrad, S]):
     """A layer between two others, called one by one, so that nothing is fused."""
 

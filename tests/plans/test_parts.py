@@ -10,7 +10,7 @@ from jaxtyping import Float
 from tests.plans.numpy_layers import Gated, Scaled, ScaledOrNot
 from tests.plans.planned_pair import Between, Pair, numbers, rng, trained
 from typednn import Elementwise, ElementwiseGrad, Gradient, Layer, S
-from typednn.arrays import Array2
+from typednn.arrays import AnyArray, Array2
 from typednn.layer import A
 from typednn.layers import Dropout, Linear, ReLU, Residual, Tanh
 from typednn.optim import SGD
@@ -122,6 +122,22 @@ def test_another_array_in_the_place_of_a_weight() -> None:
         pair.step(numbers(5, 4, seed=seed))
     assert pair.plans == 1
     assert pair.compiled.changes == 1
+
+
+@final
+class AddsBefore(Between):
+    """Arithmetic of NumPy in the model's own lines, before parts that are the user's too."""
+
+    def forward(self, x: Float[AnyArray, "batch *input"]) -> Float[AnyArray, "batch *output"]:
+        return super().forward(cast("AnyArray", x + x))
+
+
+def test_a_part_that_reads_what_the_model_computed_by_numpy() -> None:
+    """Is not what is told: the model is."""
+    model = AddsBefore(Between(Linear(4, 6), ReLU(), Linear(6, 6)), ReLU(), Linear(6, 3)).init(rng()).train()
+    pair = trained(model, steps=8)
+    (told,) = pair.told
+    assert told.startswith("layer by layer: linear.forward reads an array that no op computed")
 
 
 @final

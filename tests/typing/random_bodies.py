@@ -857,12 +857,16 @@ class Count:
         )
 
 
-def judged(seeds: Sequence[int], progress: Callable[[str], None] = lambda _: None) -> Count:
-    """The functions of some seeds, by mypy and by running them."""
+def judged(
+    seeds: Sequence[int],
+    progress: Callable[[str], None] = lambda _: None,
+    draw: Callable[[int], Function] | None = None,
+) -> Count:
+    """The functions of some seeds, by mypy and by running them; ``draw`` makes another kind of functions."""
     count = Count()
     with tempfile.TemporaryDirectory() as folder:
         for first in range(0, len(seeds), AT_ONCE):
-            functions = [drawn(seed) for seed in seeds[first : first + AT_ONCE]]
+            functions = [(draw or drawn)(seed) for seed in seeds[first : first + AT_ONCE]]
             read(functions, Path(folder))
             for function in functions:
                 function.wrong = failure(function)

@@ -8,11 +8,9 @@ shape, for all sizes. All of them run, so mypy with the plugin must report none.
 
 import argparse
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
-from tests.typing.random_bodies import AT_ONCE, VALUES, Function, Maker, NotNow, Shape, failure, read, shown
+from tests.typing.random_bodies import Function, Maker, NotNow, Shape, shown
 from typednn.shapes import Dim
 
 ONE, TWO, THREE = Dim.of(1), Dim.of(2), Dim.of(3)
@@ -123,23 +121,6 @@ def drawn(seed: int) -> Function:
     return maker.grown(maker.random.randint(2, 12))
 
 
-def alarms(seeds: Sequence[int], progress: Callable[[str], None] = lambda _: None) -> list[Function]:
-    """The functions of some seeds that mypy with the plugin reports."""
-    found: list[Function] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for first in range(0, len(seeds), AT_ONCE):
-            functions = [drawn(seed) for seed in seeds[first : first + AT_ONCE]]
-            read(functions, Path(folder))
-            for function in functions:
-                function.wrong = failure(function)
-                if function.wrong.startswith(VALUES):
-                    continue
-                if function.wrong or "[shape]" in function.reported:
-                    found.append(function)
-            progress(f"{first + len(functions):,} functions, {len(found)} reported")
-    return found
-
-
 def main() -> None:
     """The number of false alarms, and some of them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -148,9 +129,9 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=5, help="how many of those that are reported")
     arguments = parser.parse_args()
     seeds = range(arguments.first, arguments.first + arguments.programs)
-    found = alarms(seeds, lambda text: print(text, flush=True))
-    print("\n\n".join(map(shown, found[: arguments.show])))
-    sys.exit(bool(found))
+    count = judged(seeds, lambda text: print(text, flush=True), drawn)
+    print("\n\n".join(map(shown, count.false_alarms[: arguments.show])))
+    sys.exit(bool(count.false_alarms or count.wrong))
 
 
 if __name__ == "__main__":

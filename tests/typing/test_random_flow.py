@@ -2,17 +2,18 @@
 
 import pytest
 
-from tests.typing.random_bodies import shown
-from tests.typing.random_flow import alarms, drawn
+from tests.typing.random_bodies import judged, shown
+from tests.typing.random_flow import drawn
 
 PROGRAMS = 1000
 
 
 def test_no_right_function_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    found = alarms(range(PROGRAMS))
+    count = judged(range(PROGRAMS), draw=drawn)
     with capsys.disabled():
-        print(f"\n{PROGRAMS:,} functions with control flow, {len(found)} reported")
-    assert not found, "\n\n".join(map(shown, found[:3]))
+        print(f"\nwith control flow: {count}")
+    assert not count.false_alarms, "\n\n".join(map(shown, count.false_alarms[:3]))
+    assert (count.right > 0.9 * PROGRAMS, count.wrong) == (True, 0)
 
 
 def test_every_piece_is_drawn() -> None:

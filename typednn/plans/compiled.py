@@ -120,7 +120,6 @@ class Compiled(Generic[In, Out, G]):
 
         every = [*self._planned.values()]
         others = tuple(f"no plan: {each.refused}" for each in every if each.refused)
-        wholes = tuple(self._parts.told())
         found = next((each for each in reversed(every) if each.plan is not None), None)
         if found is None or found.plan is None:
             got = others[0] if others else "none"
@@ -130,7 +129,7 @@ class Compiled(Generic[In, Out, G]):
             self._backward = None
         before = self._copied_buffers()
         try:
-            return explained(self._module, found.plan, found.x, (*wholes, *others), times)
+            return explained(self._module, found.plan, found.x, (*self._parts.told(), *others), times)
         finally:
             _put(before)
 
@@ -138,23 +137,21 @@ class Compiled(Generic[In, Out, G]):
 
     def forward(self, x: In) -> Out:
         """The model's output: what ``model.forward(x)`` gives, to the bit."""
-        given: Any = x
-        y: Any
+        return cast("Out", self._output(x))
+
+    def _output(self, x: Any) -> Any:
         self._backward = None
-        if given.__class__ is not np.ndarray or not is_plain(given) or not given.size or not self._may():
-            y = self._eager(given)
-            return y  # type: ignore[no-any-return]
-        key = given.shape, given.dtype, self._module.training, get_threads(), chosen_engine(), is_mixed()
+        if x.__class__ is not np.ndarray or not is_plain(x) or not x.size or not self._may():
+            return self._eager(x)
+        key = x.shape, x.dtype, self._module.training, get_threads(), chosen_engine(), is_mixed()
         last = self._last  # another thread may set it
         if key != last[0]:
-            last = self._last = key, self._known(key, given)
+            last = self._last = key, self._known(key, x)
         planned = last[1]
         if planned.refused or not self._lock.acquire(blocking=False):
-            y = self._eager(given)
-            return y  # type: ignore[no-any-return]
+            return self._eager(x)
         try:
-            y = self._forward(planned, given)
-            return y  # type: ignore[no-any-return]
+            return self._forward(planned, x)
         except (TypednnError, MemoryError) as error:
             locate(error, self._module)
             raise
@@ -257,7 +254,7 @@ class Compiled(Generic[In, Out, G]):
             if not self._module.training:
                 planned.plan = self._plan(planned, recorder, len(recorder.steps), output, None)
         except Unplannable as error:
-            self._failed(planned, error)
+            self._failed(planned, recorder, error)
             return y
         if self._module.training:
             self._backward = partial(self._recorded_back, planned, recorder, len(recorder.steps), output)
@@ -277,15 +274,15 @@ class Compiled(Generic[In, Out, G]):
             template = Template(grad, recorder.view, self.keep, self._module, planned.state)
             planned.plan = self._plan(planned, recorder, split, output, template)
         except Unplannable as error:
-            self._failed(planned, error)
+            self._failed(planned, recorder, error)
         pool.clear()  # of what was computed twice to be recorded
         return grad
 
-    def _failed(self, planned: _Planned, error: Unplannable) -> None:
+    def _failed(self, planned: _Planned, recorder: Recorder, error: Unplannable) -> None:
         """After a recording that gave no plan: the next one calls as a whole the part that computed by NumPy, if it is
         known which.
         """
-        if why := self._parts.blamed():
+        if why := self._parts.blamed(recorder):
             planned.calls = 1
             self._told(why)
         else:

@@ -30,9 +30,6 @@ class Parts:
     def __init__(self, model: Module) -> None:
         self.model: Module = model
         self._why: dict[int, str] = {}  # by the part's identity
-        self._found: tuple[int, str] | None = None  # while a step is recorded, a part that computed by NumPy
-        self._recorder: Recorder | None = None  # of the calls
-        self._calls: dict[int, tuple[Callable[..., Any], Callable[..., Any]]] = {}  # of parts, that are recorded
 
     def read(self) -> str:
         """Read the code of every part. Why the model itself has no plan, or empty."""
@@ -43,12 +40,12 @@ class Parts:
                 self._why[id(part)] = why
         return ""
 
-    def blamed(self) -> str:
+    def blamed(self, recorder: Recorder) -> str:
         """What to say of the part that computed by NumPy in the recording that failed; empty where none is known."""
-        if self._found is None:
+        if recorder.found is None:
             return ""
-        part, why = self._found
-        self._why[part], self._found = why, None
+        part, why = recorder.found
+        self._why[part] = why
         return self.told()[-1]
 
     def told(self) -> list[str]:
@@ -79,43 +76,38 @@ class Parts:
     @contextmanager
     def watched(self, recorder: Recorder) -> Generator[None]:
         """Within this block the calls of a user's layers are recorded, or their results looked at."""
-        if recorder is not self._recorder:
-            self._recorder, self._calls, self._found = recorder, {}, None
         shadowed: list[Module] = []
         try:
             for part in self._outermost():
                 if id(part) in self._why:
-                    _shadow(
-                        part,
-                        *(self._calls.get(id(part)) or self._calls.setdefault(id(part), _recorded(recorder, part))),
+                    calls = recorder.parts.get(id(part)) or recorder.parts.setdefault(
+                        id(part), _recorded(recorder, part)
                     )
                 elif not is_ours(type(part)):
-                    _shadow(
-                        part, self._looked_at(recorder, part, "forward"), self._looked_at(recorder, part, "backward")
-                    )
+                    calls = _looked_at(recorder, part, "forward"), _looked_at(recorder, part, "backward")
                 else:
                     continue
+                vars(part).update(forward=calls[0], backward=calls[1])
                 shadowed.append(part)
             yield
         finally:
             for part in shadowed:
                 del vars(part)["forward"], vars(part)["backward"]
 
-    def _looked_at(self, recorder: Recorder, part: Any, method: str) -> Callable[..., Any]:
-        function = getattr(part, method)
 
-        def called(*inputs: Any, **named: Any) -> Any:
-            result = function(*inputs, **named)
-            if self._found is None and (recorder.why or _has_unknown(recorder, result)):
-                what = f"{type(part).__name__}.{method} computes by NumPy, which is not recorded"
-                self._found = id(part), recorder.why or what
-            return result
+def _looked_at(recorder: Recorder, part: Any, method: str) -> Callable[..., Any]:
+    """Calls of ``part``, which is found where what it was given was known, and what it gives is not."""
+    function = getattr(part, method)
 
-        return called
+    def called(*inputs: Any, **named: Any) -> Any:
+        knew = not recorder.why and not any(_has_unknown(recorder, each) for each in (*inputs, *named.values()))
+        result = function(*inputs, **named)
+        if knew and recorder.found is None and (recorder.why or _has_unknown(recorder, result)):
+            what = f"{type(part).__name__}.{method} computes by NumPy, which is not recorded"
+            recorder.found = id(part), recorder.why or what
+        return result
 
-
-def _shadow(part: Module, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
-    vars(part).update(forward=forward, backward=backward)
+    return called
 
 
 def _recorded(recorder: Recorder, part: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -202,6 +194,6 @@ def _owned(value: Any, given: Sequence[Any]) -> Any:
 
 
 def _has_unknown(recorder: Recorder, result: Any) -> bool:
-    """Whether a layer's result, or an array of its own in a gradient, is one that no op computed."""
+    """Whether an array, or one in a field of a gradient, is one that no op computed."""
     arrays = _fields(result).values() if dataclasses.is_dataclass(result) else (result,)
     return any(type(each) is np.ndarray and recorder.view(each) is None for each in arrays)

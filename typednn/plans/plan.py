@@ -202,7 +202,7 @@ class Plan:
         taken: dict[str, list[float]] = {}
         try:
             for name, half, given in zip(HALVES, self._halves, (x, next_grad), strict=True):
-                new = half.begin(given)
+                new = half.begin(given)  # the calls write into these arrays, so they have to stay
                 seconds = taken[name] = list[float]()
                 for function, argument in half.calls:
                     began = perf_counter()

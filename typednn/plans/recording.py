@@ -116,6 +116,9 @@ class Recorder:
         self._prepared: dict[Any, Prepared | None] = {}
         self._thread = threading.get_ident()
         self._off = False
+        # Of parts that are called as a whole, by their identity, the calls; a part that computed by NumPy, and why.
+        self.parts: dict[int, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+        self.found: tuple[int, str] | None = None
         self.why: str = ""  # there is no plan; empty where there is one
 
     def given(self, array: Any, place: str) -> Any:
