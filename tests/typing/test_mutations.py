@@ -453,7 +453,7 @@ MUTATIONS = (
         "context.py",
         "        self.by_luck = True\n        return True",
         "        return False",
-        ("bodies/faulty/dropout_mask",),
+        ("bodies/faulty/layer_norm",),
     ),
     Mutation(
         "the sizes of a class may be equal",
