@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lsprotocol import types
 
 from typednn.language_server.shown import Page
-from typednn.mypy_plugin.annotations import KINDS
+from typednn.shapes import DTYPE_WORDS
 
 _STRING = re.compile(r"""[rRuU]?("{3}|'{3}|"|')(.*)\1""")
 _WORD = re.compile(r"(?P<title>\w+=)?(?P<marks>[*#?_]*)(?P<size>\S*)")
@@ -87,7 +87,7 @@ def _names(page: Page, node: ast.AST) -> Iterator[tuple[str, types.Range]]:
     match node:
         case ast.Subscript(
             value=kind, slice=ast.Tuple(elts=[_, ast.Constant(value=str(), end_lineno=end) as text])
-        ) if end == text.lineno and ast.unparse(kind).rpartition(".")[2] in KINDS:
+        ) if end == text.lineno and ast.unparse(kind).rpartition(".")[2] in DTYPE_WORDS:
             written = page.lines[text.lineno - 1].encode()[text.col_offset : text.end_col_offset].decode()
             literal = _STRING.fullmatch(written)
             for word in re.finditer(r"\S+", literal[2]) if literal is not None and literal[2] == text.value else ():

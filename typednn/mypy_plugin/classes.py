@@ -30,6 +30,7 @@ from mypy.types import (
 )
 
 from typednn.mypy_plugin import annotations, changes, syntax
+from typednn.shapes import DTYPE_WORDS
 
 SHAPE = ErrorCode("shape", "Sizes of arrays across typednn layers and annotated functions", "typednn")
 KEY = "typednn"
@@ -436,7 +437,7 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
         tree = semantic.modules.get(semantic.cur_mod_id)
         if tree is None or id(function) in in_module(tree).changed_by_decorators:
             return analyzed
-    if len(ctx.type.args) == 2 and annotations.word(ctx.type) in annotations.KINDS:
+    if len(ctx.type.args) == 2 and annotations.word(ctx.type) in DTYPE_WORDS:
         text = annotations.text_of(ctx.type.args[1])
         wrong = None if text is None else annotations.rank_error(annotations.word(ctx.type.args[0]), text)
         if wrong:
