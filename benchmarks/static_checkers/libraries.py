@@ -2,7 +2,8 @@
 
 The programs are the pairs in ``tests/typing/torch`` and ``tests/typing/jax``: in ``faulty`` one line is wrong, and
 marked; the program of that name in ``correct`` has no mistake. Each checker reads all of them, and its verdict is its
-output. Pyrefly reads jaxtyping's strings in functions that declare their axis names, so its copies get ``@static_jaxtyping``.
+output. Pyrefly reads jaxtyping's strings in functions that declare their axis names, so its copies get
+``@static_jaxtyping``.
 jaxtyc and torchtyc import the programs and run the annotated functions on abstract arrays; all others only read.
 
 The libraries need an environment of their own, with Python 3.12 or later for Pyrefly's stubs:
