@@ -121,8 +121,8 @@ class Names:
 
     @property
     def altered(self) -> tuple[frozenset[str], bool]:
-        """What the module that mypy checks may change of others: attributes that it assigns; the shapes of arrays."""
-        return frozenset(classes.in_module(self.api.tree).assigned), self.reshapes
+        """What the module that mypy checks may change of others, by name; whether it sets the shapes of arrays."""
+        return classes.in_module(self.api.tree).altered, self.reshapes
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         """The value of a name."""

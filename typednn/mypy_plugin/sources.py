@@ -87,12 +87,9 @@ def _read(tree: nodes.MypyFile) -> Sources:
     often = {name for name, count in times.items() if count > 1} | rebound
     handed_on = changes.handed_on(body)
     found = Counter(name for name, _ in _functions(statements))
+    texts = {name: _text(each) for name, each in _functions(statements) if found[name] == 1 and name not in often}
     return {
-        "functions": {
-            name: text
-            for name, each in _functions(statements)
-            if found[name] == 1 and name not in often and (text := _text(each)) is not None
-        },
+        "functions": {name: text for name, text in texts.items() if text is not None},
         "constants": {
             target.id: text
             for each in body

@@ -185,7 +185,8 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
         function = context.scope.once(key, lambda: _without_self(syntax.as_function(initialiser)))
     inner = _inside(context, facts["module"], owner, info)
     env = bound(inner, function.args, call, classes.positive(info))
-    env |= {f"self.{name}": value for name, value in constants(context, info).items()}
+    known = constants(context, info).items()
+    env |= {f"self.{name}": value for name, value in known if value is not UNKNOWN}  # not of what a property gives
     after = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
     if inner.flexible:
         after[FLEXIBLE] = Pack(tuple(map(Constant, sorted(inner.flexible))), frozen=True)
