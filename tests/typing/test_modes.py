@@ -148,8 +148,83 @@ def halved(x: Float[Array2, "batch 8"]) -> Float[Array2, "batch 8"]:
     return x * 0.5
 '''
 
+FACTORIES = '''
+"""Models, built by functions of which types say little."""
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from helpers import grown
+
+from typednn.layers import Linear, ReLU
+
+HIDDEN = 8
+
+
+def plain(inputs: int) -> Any:
+    return Linear(inputs, HIDDEN)
+
+
+def deep(inputs: int) -> Any:
+    hidden = 6
+    return Linear(inputs, hidden) >> ReLU() >> Linear(hidden, 8)
+
+
+def tapered(width: int) -> Any:
+    half = width // 2
+    return Linear(4, half) >> Linear(8, 2)
+
+
+class Plan:
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    @property
+    def doubled(self) -> int:
+        return 2 * self.width
+
+    def head(self) -> Any:
+        return Linear(4, self.doubled)
+
+    @classmethod
+    def usual(cls) -> "Plan":
+        return cls(4)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    width: int = 4
+    inner: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inner", 2 * self.width)
+
+
+def behind(inputs: int) -> Any:
+    return Linear(inputs, grown(4))
+
+
+narrow = partial(deep, 4)
+MODELS = {"deep": deep, "plain": plain}
+'''
+
+HELPERS = '''
+"""What app.py never imports: factories.py computes with it."""
+from growth import grown as grown
+'''
+
+GROWTH = '''
+"""Where the helper stands."""
+
+
+def grown(width: int) -> int:
+    factor = 2
+    return width * factor
+'''
+
 APP = '''
 """Right as it stands. The edit that a line is marked with makes it wrong."""
+from factories import MODELS, Plan, Sizes, behind, deep, narrow, plain, tapered
 from functions import halved
 from jaxtyping import Float
 from layers import Doubled, Multiplied, Net, Turned, Widened
@@ -172,6 +247,15 @@ flat = images >> Linear(FEATURES, 10)  # constant
 folded = images >> Linear(SIDE * SIDE * 16, 10)  # constant
 net = Net() >> Linear(2, 3)
 part = Net().fc1 >> Linear(8, 3)  # attribute
+made = plain(4) >> Linear(8, 3)  # a name of the factory's module
+stacked = deep(4) >> Linear(8, 3)  # the body of a factory
+chosen = MODELS["deep"](4) >> Linear(8, 3)  # the body of a factory, an entry
+filled = narrow() >> Linear(8, 3)  # the body of a factory
+halves = tapered(16)  # arithmetic in a factory
+headed = Plan(4).head() >> Linear(8, 3)  # a property
+usual = Plan.usual().head() >> Linear(8, 3)  # a property, a class method
+planned = Linear(3, Sizes().inner) >> Linear(8, 3)  # a dataclass
+hidden = behind(4) >> Linear(8, 3)  # a helper of a factory, a helper that stands elsewhere
 
 
 def quarter(x: Float[Array2, "batch 8"]) -> Float[Array2, "batch 8"]:
@@ -217,6 +301,9 @@ FILES = {
         "widths.py": WIDTHS,
         "functions.py": FUNCTIONS,
         "parts.py": PARTS,
+        "factories.py": FACTORIES,
+        "helpers.py": HELPERS,
+        "growth.py": GROWTH,
         "app.py": APP,
     }.items()
 }
@@ -224,6 +311,10 @@ HIDDEN = """
         self.fc1 = Linear(4, 8)
         self.relu = ReLU()
         self.fc2 = Linear(8, 2)
+"""
+OTHER = """
+def grown(width: int) -> int:
+    return 3 * width
 """
 # By name: the module, what stands there, what shall stand there.
 EDITS = {
@@ -235,6 +326,15 @@ EDITS = {
     "constant of a default": ("widths.py", "WIDTH: Final = 3", "WIDTH: Final = 5"),
     "constant of a constructor": ("widths.py", "FACTOR: Final = 4", "FACTOR: Final = 5"),
     "attribute": ("layers.py", HIDDEN, HIDDEN.replace("8", "9")),
+    "a name of the factory's module": ("factories.py", "HIDDEN = 8", "HIDDEN = 9"),
+    "the body of a factory": ("factories.py", "Linear(hidden, 8)", "Linear(hidden, 9)"),
+    "an entry": ("factories.py", '"deep": deep', '"deep": tapered'),
+    "arithmetic in a factory": ("factories.py", "width // 2", "width // 4"),
+    "a property": ("factories.py", "2 * self.width\n\n    def head", "3 * self.width\n\n    def head"),
+    "a class method": ("factories.py", "return cls(4)", "return cls(5)"),
+    "a dataclass": ("factories.py", '"inner", 2 * self.width', '"inner", 3 * self.width'),
+    "a helper of a factory": ("growth.py", "factor = 2", "factor = 3"),
+    "a helper that stands elsewhere": ("helpers.py", "from growth import grown as grown", OTHER),
 }
 
 
@@ -362,8 +462,9 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory, libraries: Libraries) -> 
 
 
 def some(verdicts: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
-    """Of edits one in the module that is used and one in a module behind it; all where much is wanted."""
-    return verdicts if LONG else {edit: verdicts[edit] for edit in ("mapping", "constant of a default")}
+    """Of edits some in a module that is used and some in a module behind it; all where much is wanted."""
+    edits = ("mapping", "constant of a default", "the body of a factory", "a helper of a factory")
+    return verdicts if LONG else {edit: verdicts[edit] for edit in edits}
 
 
 def follow(project: Project, verdicts: Mapping[str, list[str]], check: Callable[[], list[str]]) -> None:

@@ -20,6 +20,7 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
     values       what is known of a value
     classes      what a class declares about sizes, kept in mypy's cache
+    sources      what a module defines, kept in mypy's cache: its functions as text
     changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
     annotations  the annotations of arrays, as they are written
@@ -58,7 +59,7 @@ from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 
 from typednn import shapes
 from typednn.errors import ArgumentError
-from typednn.mypy_plugin import classes, collecting, facts, options
+from typednn.mypy_plugin import classes, collecting, facts, options, sources
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
 from typednn.mypy_plugin.reveals import Reveals
@@ -96,6 +97,10 @@ class TypednnPlugin(Plugin):
         """
         self._refuse()
         known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
+        tree = None if ctx.is_check else (self._modules or {}).get(ctx.id)  # what mypy is about to write
+        self._keep(tree)
+        if sources.incomplete(tree):
+            return {**known, "incomplete": True}
         if ctx.is_check:
             asked = bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
             return {**known, "asked": True} if asked else known
@@ -104,7 +109,16 @@ class TypednnPlugin(Plugin):
     def get_additional_deps(self, file: nodes.MypyFile) -> list[tuple[int, str, int]]:
         """None; asked of each file that is not in the cache, before it is checked."""
         self._refuse()
+        if getattr(file, "raw_data", None) is None:  # it has its statements, not its imports alone
+            self._keep(file)
         return []
+
+    def _keep(self, tree: nodes.MypyFile | None) -> None:
+        try:
+            sources.keep(tree)
+        except Exception:  # as in `_notice`
+            if self.settings.debug:
+                raise
 
     def _refuse(self) -> None:
         """End the check if the settings are wrong; from here mypy shows it as it shows its own errors."""
@@ -129,11 +143,11 @@ class TypednnPlugin(Plugin):
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
         signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
-        return (
-            None
-            if signature is None
-            else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
-        )
+        if signature is None:
+            return (
+                self._hook(_called) if isinstance(node, FuncDef | Decorator) and self._builds(node.fullname) else None
+            )
+        return self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
 
     def get_method_hook(self, fullname: str) -> Hook | None:
         self._notice()
@@ -146,7 +160,9 @@ class TypednnPlugin(Plugin):
         if name in _CALLS and _is_layer(info):
             return self._hook(_called)
         signature = classes.method(info, name)
-        return None if signature is None else self._hook(partial(_called, signature=(f"{info.name}.{name}", signature)))
+        if signature is None:
+            return self._hook(_called) if self._builds(info.fullname) else None
+        return self._hook(partial(_called, signature=(f"{info.name}.{name}", signature)))
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         owner, _, name = fullname.rpartition(".")
@@ -203,6 +219,11 @@ class TypednnPlugin(Plugin):
             self._safely(body.check, None, ctx)
             self._safely(partial(self._collected, body), None, ctx)
         return ctx.default_return_type
+
+    def _builds(self, fullname: str) -> bool:
+        """Whether a function or a class is one of the project's, and its module knows layers."""
+        kept = sources.kept((self._modules or {}).get(fullname.rpartition(".")[0]))
+        return kept is not None and kept["builds"]
 
     def _node(self, fullname: str) -> Any:
         return getattr(self.lookup_fully_qualified(fullname), "node", None)
@@ -265,7 +286,7 @@ def _stacked(body: Body, ctx: MethodContext) -> Type:
 def _called(
     body: Body, ctx: FunctionContext | MethodContext, signature: tuple[str, classes.Signature] | None = None
 ) -> Type:
-    """A call of a layer, or of what has annotations: it is checked when the module is."""
+    """A call of a layer, of what has annotations, or of what may build layers: it is checked when the module is."""
     if signature is not None:
         body.remember(ctx.context, signature)
     return ctx.default_return_type

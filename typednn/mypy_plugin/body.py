@@ -24,7 +24,7 @@ from typednn.mypy_plugin.array_functions.dtypes import WEAK_BOOL, WEAK_FLOAT
 from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import constants, symbolic
 from typednn.mypy_plugin.features.returns import returned
-from typednn.mypy_plugin.names import ConstructionCache, Names, meaning
+from typednn.mypy_plugin.names import ConstructionCache, Names
 from typednn.mypy_plugin.sizes import names_of, promised
 from typednn.mypy_plugin.statements import Statements
 from typednn.mypy_plugin.types import of_class, value_of
@@ -363,7 +363,7 @@ class Body(Names):
             value = self.outer.held(name)  # more than its type says: how it was built
             if value is not UNKNOWN and not isinstance(value, Array):
                 return value
-        return meaning(expression.node)
+        return self.meaning(expression.node)
 
     def defines(self, name: str, node: ast.expr) -> bool:
         return isinstance(syntax.origin(node), nodes.NameExpr) or super().defines(name, node)

@@ -41,7 +41,7 @@ _READERS = frozenset(f"builtins.{name}" for name in ("sum", "print", "bool", "re
 _HARMLESS = frozenset(
     f"builtins.{name}"
     for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
-)
+) | {"builtins.object.__setattr__"}
 _COPIES = ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.sorted", "builtins.reversed", "copy.copy")
 _SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 

@@ -26,10 +26,24 @@ def targets(node: ast.AST) -> list[ast.expr]:
             name in MUTATORS
         ):
             return [receiver]
-        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, name, *_]):
-            return [first, ast.Attribute(value=first, attr=str(name.value) if isinstance(name, ast.Constant) else "")]
+        case ast.Call(
+            func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__setattr__"), args=[name, _]
+        ):
+            return [ast.Attribute(value=ast.Name(id="self"), attr=_word(name))]
+        case ast.Call(func=function, args=[ast.Constant(value=str()) as path, *_]) if last_name(function) in _SETTERS:
+            return [ast.Attribute(value=path, attr=_word(path))]  # monkeypatch.setattr("sizes.WIDTH", 8)
+        case ast.Call(func=function, args=[first, name, *_]) if last_name(function) in _SETTERS:
+            return [first, ast.Attribute(value=first, attr=_word(name))]
         case _:
             return []
+
+
+_SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
+
+
+def _word(name: ast.expr) -> str:
+    """The attribute that a string names, perhaps with the objects that it is an attribute of."""
+    return str(name.value).rpartition(".")[2] if isinstance(name, ast.Constant) else ""
 
 
 def changed(body: Iterable[ast.stmt]) -> Iterator[str]:

@@ -12,10 +12,12 @@ from mypy import nodes
 from mypy.checker import DeferredNode, TypeChecker
 from mypy.types import CallableType, NoneType
 
-from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin import classes, sources, syntax
 from typednn.mypy_plugin.body import Body, Scope
-from typednn.mypy_plugin.names import ConstructionCache
+from typednn.mypy_plugin.names import ConstructionCache, Names
 from typednn.mypy_plugin.options import Options
+from typednn.mypy_plugin.statements import Statements
+from typednn.mypy_plugin.values import Value, parsed
 
 FINISH = "typednn.mypy_plugin.finish"
 
@@ -36,12 +38,13 @@ class Checking:
         """Evaluate the module when mypy has checked it: called at whatever mypy asks the plugin about."""
         run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
         if run is not self.cache.run:
-            self.cache, self._latest = ConstructionCache(run), None
+            self.cache, self._latest = ConstructionCache(run, evaluate=_assigned), None
             self._bodies.clear()
             self._noticed.clear()
             self._done.clear()
         if id(api) not in self._noticed:
             self._noticed[id(api)] = api
+            sources.keep(api.tree)
             self.cache.begin()
             if not api.tree.is_stub and not getattr(api, "can_skip_diagnostics", False):
                 api.deferred_nodes.append(DeferredNode(_last(api), None))
@@ -134,6 +137,11 @@ def _annotated(scope: Scope, api: TypeChecker) -> bool:
     return (
         isinstance(scope, nodes.FuncDef) and classes.signature(scope, classes.in_module(api.tree).aliases) is not None
     )
+
+
+def _assigned(scope: Names, text: str) -> Value:
+    """What another module assigns to a name."""
+    return Statements(scope).evaluate(parsed(text), {})
 
 
 def _last(api: TypeChecker) -> nodes.FuncDef:

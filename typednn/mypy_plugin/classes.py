@@ -177,6 +177,13 @@ class InModule:
         return changes.assigned(self.body, others=True)
 
     @cached_property
+    def altered(self) -> frozenset[str]:
+        """What it may change of other modules: what it assigns on anything but self, and imported names."""
+        imports = [each for each in self.statements if isinstance(each, nodes.ImportFrom)]
+        names = {bound or name: name for each in imports for name, bound in each.names}
+        return frozenset(self.assigned.union(names[name] for name in changes.changed(self.body) if name in names))
+
+    @cached_property
     def copied(self) -> set[str]:
         """The names that it assigns to other names: the types of both must stay compatible."""
         return changes.copied(self.body)

@@ -6,7 +6,7 @@ used. A scope that mypy is checking (`body.Body`) knows more, and reports errors
 
 import ast
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from mypy import nodes
@@ -14,10 +14,9 @@ from mypy.checker import TypeChecker
 from mypy.server.trigger import make_trigger
 from mypy.types import CallableType, Instance, NoneType, Type, get_proper_type
 
-from typednn.mypy_plugin import classes
-from typednn.mypy_plugin.syntax import keeps_signature
+from typednn.mypy_plugin import classes, sources, syntax
 from typednn.mypy_plugin.types import rank_of, value_of
-from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
+from typednn.mypy_plugin.values import UNKNOWN, Layer, Many, Pack, Reference, Value, number, unshared
 from typednn.shapes import Pair, leave, undecided
 
 Result = TypeVar("Result")
@@ -42,6 +41,8 @@ class ConstructionCache:
     # by id: nodes of functions that a call was blamed for
     told: dict[int, nodes.Context] = field(default_factory=dict[int, nodes.Context])
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
+    running: set[str] = field(default_factory=set[str])  # the constants of other modules that are evaluated
+    evaluate: Callable[["Names", str], Value] = lambda scope, text: UNKNOWN  # an expression that a module assigns
     # the nodes that are refused in a function by itself
     faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()
 
@@ -75,26 +76,53 @@ class Names:
     muted: int = 0  # within how many statements that catch what is raised in them: there a mistake may be on purpose
     # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
     follows: bool = False
+    running: str = ""  # the function of another module that is followed
 
     def reads(self, module: str) -> bool:
-        """Whether the bodies of a module's functions can be followed: of the one that mypy checks, read
-        as it is now.
-        """
+        """Whether the bodies of a module's functions are read as they are now: of the one that mypy checks."""
         return self.follows and module == self.api.tree.fullname
 
+    def source(self, function: nodes.FuncDef) -> ast.FunctionDef | None:
+        """A function as it is written: in the module that mypy checks as it is now, in another one as it was kept."""
+        module = module_of(function)
+        if self.reads(module):
+            key = ("source", function.fullname, id(function))
+            return self.once(key, lambda: syntax.as_function(function)) if function.body.body else None
+        kept = self.sources_of(module)
+        if kept is None or function.name in self.altered[0]:
+            return None
+        name = function.fullname.removeprefix(f"{module}.")
+        return self.once(("source", function.fullname), lambda: sources.function(kept, name))
+
+    def sources_of(self, module: str) -> sources.Sources | None:
+        """What a module of the project defines; what is checked now depends on it."""
+        kept = sources.kept(self.api.modules.get(module))
+        if kept is not None:
+            self.depend(f"{module}.{sources.NAME}")
+        return kept
+
     def keeps_signature(self, function: nodes.FuncDef) -> bool:
-        """Whether no decorator makes something else of a function of the module that mypy checks."""
+        """Whether no decorator makes something else of a function."""
         if not function.is_decorated:
             return True
+        module = module_of(function)
+        if module != self.api.tree.fullname:
+            kept = self.sources_of(module)
+            return kept is not None and function.fullname.removeprefix(f"{module}.") in kept["functions"]
         symbol = (function.info.names if function.info else self.api.tree.names).get(function.name)
         node = symbol.node if symbol is not None else None
         first = node.items[0] if isinstance(node, nodes.OverloadedFuncDef) and node.is_property else node
-        return isinstance(first, nodes.Decorator) and keeps_signature(first.original_decorators)
+        return isinstance(first, nodes.Decorator) and syntax.keeps_signature(first.original_decorators)
 
     @property
     def reshapes(self) -> bool:
         """Whether a function of the module that mypy checks may set the shape of an array in place."""
         return classes.in_module(self.api.tree).reshapes
+
+    @property
+    def altered(self) -> tuple[frozenset[str], bool]:
+        """What the module that mypy checks may change of others, by name; whether it sets the shapes of arrays."""
+        return classes.in_module(self.api.tree).altered, self.reshapes
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         """The value of a name."""
@@ -107,9 +135,40 @@ class Names:
     def within(self, module: nodes.MypyFile, name: str) -> Value:
         """The value of a name in another module."""
         node = getattr(module.names.get(name), "node", None)
+        self.depend(f"{module.fullname}.{name}")  # which another module may have defined
         if node is not None:
             self.depend(node.fullname)
-        return meaning(node)
+        return self.meaning(node)
+
+    def meaning(self, node: Any) -> Value:
+        """The value of a symbol: of a name that another module assigns once, what it assigns."""
+        value = meaning(node)
+        if isinstance(node, nodes.Var) and (value is UNKNOWN or isinstance(value, Pack | Many)):
+            assigned = self._constant(node)
+            return value if assigned is UNKNOWN else assigned
+        return value
+
+    def _constant(self, node: nodes.Var) -> Value:
+        module, _, name = node.fullname.rpartition(".")
+        kept = None if self.reads(module) else self.sources_of(module)
+        altered, _ = self.altered
+        if kept is None or name not in kept["constants"] or name in altered or node.fullname in self.cache.running:
+            return UNKNOWN
+        text = kept["constants"][name]
+        self.cache.running.add(node.fullname)
+        try:
+            scope = self.inside(module)
+            value = self.once(("constant", node.fullname), lambda: self.cache.evaluate(scope, text))
+        finally:
+            self.cache.running.discard(node.fullname)
+        if isinstance(value, Layer):
+            changed = altered.union(kept["assigned"])
+            return replace(
+                value, attributes={each: held for each, held in value.attributes.items() if each not in changed}
+            )
+        if unshared(value) is value:
+            return value
+        return replace(value, frozen=True) if isinstance(value, Pack) else UNKNOWN
 
     def depend(self, fullname: str) -> None:
         """Tell mypy's cache and daemon that the checked code depends on a name, perhaps of another module."""
@@ -120,7 +179,7 @@ class Names:
 
     def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """The result of ``compute``, which runs once; what is checked now depends on every name that it looked up."""
-        key = (key, self.api.tree.fullname if self.follows else "")
+        key = (key, self.api.tree.fullname if self.follows else self.altered)
         if key in self.cache.results:
             for name in self.cache.results[key][1]:
                 self.depend(name)
@@ -161,7 +220,9 @@ class Names:
         write there.
         """
         if not self.muted:
-            self.complaints.append((message, node))
+            here = caller is None and self.running  # and not in a function that is called from here
+            where = f" (in {self.running}, line {getattr(node, 'lineno', 0)} of {self.module})" if here else ""
+            self.complaints.append((message + where, node))
 
     def note(self, message: str, node: ast.AST) -> None:
         """Report a note."""
@@ -193,8 +254,13 @@ class Names:
         return declared.type.fullname if isinstance(declared, Instance) else ""
 
 
+def module_of(function: nodes.FuncDef) -> str:
+    """The module that defines a function, or its class."""
+    return function.info.module_name if function.info else function.fullname.rpartition(".")[0]
+
+
 def meaning(node: Any) -> Value:
-    """The value of a symbol."""
+    """The value of a symbol, by its type."""
     match node:
         case nodes.Var():
             return number(node.final_value) if node.is_final and type(node.final_value) is int else value_of(node.type)

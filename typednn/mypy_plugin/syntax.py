@@ -380,12 +380,28 @@ def constructor(function: nodes.FuncDef) -> str:
 
 
 def as_function(function: nodes.FuncDef, decorators: Iterable[nodes.Expression] = ()) -> ast.FunctionDef:
-    """A function as Python's own node, with its parameters and defaults, without annotations."""
-    body = block(function.body.body) or [ast.Pass()]
+    """A function as Python's own node, with its parameters and defaults, without annotations. What it imports itself
+    is unknown, and not what its module has by that name.
+    """
+    body = [*_forgotten(_imported(function.body.body)), *block(function.body.body)] or [ast.Pass()]
     arguments, decorated = parameters(function.arguments), _expressions(decorators)
     return ast.FunctionDef(
         name=function.name, args=arguments, body=body, decorator_list=decorated, **_NO_TYPE_PARAMETERS
     )
+
+
+def _imported(statements: Iterable[nodes.Statement]) -> Iterator[str]:
+    """The names that imports bind among statements, in all their branches."""
+    for each in statements:
+        match each:
+            case nodes.Import(ids=ids):
+                yield from (name or module.partition(".")[0] for module, name in ids)
+            case nodes.ImportFrom(names=names):
+                yield from (name or imported for imported, name in names)
+            case nodes.FuncDef() | nodes.Decorator() | nodes.ClassDef():
+                pass
+            case _:
+                yield from _imported(within(each))
 
 
 # Decorators after which a function still takes and gives what it says; what any other makes of it is not known.

@@ -5,7 +5,8 @@ known, its integers are symbols.
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import cast
@@ -14,7 +15,7 @@ from mypy.nodes import FuncDef, TypeInfo, Var
 from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, python, syntax
-from typednn.mypy_plugin.context import Analysis, Call, Context
+from typednn.mypy_plugin.context import Analysis, Call, Context, mutated
 from typednn.mypy_plugin.features.stacks import sequential, traced
 from typednn.mypy_plugin.types import of_class
 from typednn.mypy_plugin.values import (
@@ -78,17 +79,23 @@ def instance(call: Call) -> Value:
     return layer
 
 
-def passed_on(call: Call, inner: Context, function: object) -> None:
+def passed_on(call: Call, inner: Context, faults: Callable[[], frozenset[int]]) -> None:
     """Report what does not fit in a function because of the arguments of a call; what never fits is reported without
-    any call.
+    any call. What does not fit in another module is reported at the call.
     """
     call.context.flexible |= inner.flexible
     if inner.scope.complaints:
-        own = call.context.scope.cache.faults(function) if isinstance(function, FuncDef) else frozenset[int]()
+        own = faults()
         for message, node in inner.scope.complaints:
-            if id(syntax.origin(node)) not in own:
-                call.context.scope.complain(message, node, call.node)
+            if id(syntax.origin(node) or node) not in own:
+                elsewhere = syntax.origin(node) is None and syntax.origin(call.node) is not None
+                call.context.scope.complain(message, call.node if elsewhere else node, call.node)
                 return
+
+
+def faults(context: Context, function: object) -> Callable[[], frozenset[int]]:
+    """The nodes that are refused in a function of the module that is checked, whoever calls it."""
+    return lambda: context.scope.cache.faults(function) if isinstance(function, FuncDef) else frozenset[int]()
 
 
 def symbolic(context: Context, info: TypeInfo) -> Layer:
@@ -178,14 +185,15 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
         function = context.scope.once(key, lambda: _without_self(syntax.as_function(initialiser)))
     inner = _inside(context, facts["module"], owner, info)
     env = bound(inner, function.args, call, classes.positive(info))
-    env |= {f"self.{name}": value for name, value in constants(context, info).items()}
+    known = constants(context, info).items()
+    env |= {f"self.{name}": value for name, value in known if value is not UNKNOWN}  # not of what a property gives
     after = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
     if inner.flexible:
         after[FLEXIBLE] = Pack(tuple(map(Constant, sorted(inner.flexible))), frozen=True)
     if call is not None:
         at_hand = initialiser if syntax.origin(function.body[0]) is not None else None
         if at_hand is not None or not _always(context, owner, info, inner):
-            passed_on(call, inner, at_hand)
+            passed_on(call, inner, faults(context, at_hand))
     return _steady(info, after)
 
 
@@ -209,23 +217,35 @@ def continued(call: Call) -> Value:
     """``self._build()`` in a constructor: the method sets attributes too."""
     info, name = call.context.of, call.name
     function = classes.member(info, name)
-    if (
-        info is None
-        or name not in classes.parts_of_constructor(info)
-        or not isinstance(function, FuncDef)
-        or not function.body.body
-        or not call.context.scope.reads(function.info.module_name)
-    ):
+    if info is None or name not in classes.parts_of_constructor(info) or not isinstance(function, FuncDef):
         return UNKNOWN
-    made = _without_self(syntax.as_function(function))
+    source = call.context.scope.source(function)
+    if source is None:
+        return UNKNOWN
+    made = _without_self(source)
     inner = _inside(call.context, function.info.module_name, function.info, info)
     if inner.under.count(info.fullname) > _SAME_CLASS + 3:
         return UNKNOWN
     own = {name: value for name, value in call.env.items() if name.startswith("self.")}
     after = inner.outcome(made.body, bound(inner, made.args, call, set()) | own)
     call.env.update({name: value for name, value in after.items() if name.startswith("self.")})
-    passed_on(call, inner, function)
+    passed_on(call, inner, faults(call.context, function))
     return Constant(None)
+
+
+def set_past_the_class(call: Call) -> Value:
+    """``object.__setattr__(self, "inner", 4 * self.width)``: how a frozen dataclass sets its attributes."""
+    of = call.node.args[:1] if isinstance(call.node, ast.Call) else []
+    bound = call.name.startswith("super()")
+    name, value = call.arguments[-2:] if len(call.arguments) == 3 - bound else (UNKNOWN, UNKNOWN)
+    if not bound and not any(isinstance(each, ast.Name) and each.id == "self" for each in of):
+        for each in of:
+            mutated(each, call.env)
+    elif isinstance(name, Constant):
+        call.env[f"self.{name.value}"] = unshared(value)
+    else:
+        call.env.update(dict.fromkeys((each for each in call.env if each.startswith("self.")), UNKNOWN))
+    return UNKNOWN
 
 
 def _always(context: Context, owner: TypeInfo | None, info: TypeInfo, inner: Context) -> bool:
@@ -264,12 +284,13 @@ def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str,
             name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()
         }
     after = classes.member(info, "__post_init__")
-    if isinstance(after, FuncDef) and after.body.body and context.scope.reads(after.info.module_name):
-        function = _without_self(syntax.as_function(after))
+    source = context.scope.source(after) if isinstance(after, FuncDef) else None
+    if source is not None:
+        function = _without_self(source)
         outcome = inner.outcome(function.body, {f"self.{name}": value for name, value in values.items()})
         values = {name[5:]: value for name, value in outcome.items() if name.startswith("self.")}
         if call is not None:
-            passed_on(call, inner, after)
+            passed_on(call, inner, faults(context, after))
     return values
 
 
@@ -380,9 +401,14 @@ def _function(text: str) -> ast.FunctionDef:
 
 
 def _without_self(function: ast.FunctionDef) -> ast.FunctionDef:
-    del function.args.args[:1]
-    return function
+    made, parameters = copy(function), copy(function.args)
+    made.args, parameters.args = parameters, parameters.args[1:]
+    return made
 
 
 TABLE: dict[str, Analysis] = {"(typednn.module.module.Module)": constructed}
-EFFECTS: dict[str, Analysis] = {"super().__init__()": following}
+EFFECTS: dict[str, Analysis] = {
+    "super().__init__()": following,
+    "super().__setattr__()": set_past_the_class,
+    "builtins.object.__setattr__": set_past_the_class,
+}

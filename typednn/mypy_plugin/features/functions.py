@@ -15,7 +15,8 @@ from mypy import nodes
 from typednn.mypy_plugin import changes, classes, syntax
 from typednn.mypy_plugin.annotations import Alternatives
 from typednn.mypy_plugin.context import Call, Context
-from typednn.mypy_plugin.features.constructors import bound, passed_on
+from typednn.mypy_plugin.features.constructors import bound, passed_on, symbolic
+from typednn.mypy_plugin.names import module_of
 from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
 from typednn.mypy_plugin.values import (
     UNKNOWN,
@@ -96,27 +97,22 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
 
 
 def at_hand(context: Context, function: nodes.FuncDef) -> Function | None:
-    """A function whose source can be read as it is now; None where it gives something else than its body does."""
-    module = function.fullname.rpartition(".")[0] if not function.info else function.info.module_name
+    """A function whose source can be read; None where it gives something else than its body does."""
     if function.info and _overridden(context, function.info, function.name):
         return None
     plain = not (function.is_conditional or function.is_generator or function.is_coroutine or function.abstract_status)
-    if (
-        not plain
-        or not context.scope.reads(module)
-        or not function.body.body
-        or not context.scope.keeps_signature(function)
-    ):
-        return None
-    made = context.scope.once(("source", function.fullname, id(function)), lambda: syntax.as_function(function))
-    return Function(function.name, module, made.args, made.body, {}, function)
+    made = context.scope.source(function) if plain and context.scope.keeps_signature(function) else None
+    return None if made is None else Function(function.name, module_of(function), made.args, made.body, {}, function)
 
 
 def _overridden(context: Context, info: nodes.TypeInfo, name: str) -> bool:
-    """Whether a class of the module that derives from this one has a method of the same name: self may be one of it."""
-    symbols = context.scope.api.tree.names.values()
-    classes_here = [each.node for each in symbols if isinstance(each.node, nodes.TypeInfo)]
-    return any(info in each.mro[1:] and name in each.names for each in classes_here)
+    """Whether a class that derives from this one has a method of the same name: self may be one of it. The class may
+    stand in the module that is checked, or with this one.
+    """
+    scope = context.scope
+    trees = [scope.api.modules.get(info.module_name), scope.api.tree if scope.follows else None]
+    symbols = [each.node for tree in trees if tree is not None for each in tree.names.values()]
+    return any(isinstance(each, nodes.TypeInfo) and info in each.mro[1:] and name in each.names for each in symbols)
 
 
 def followed(call: Call, function: Function) -> Value:
@@ -133,6 +129,7 @@ def followed(call: Call, function: Function) -> Value:
 
 def _evaluated(call: Call, function: Function) -> Value:
     inner = call.context.inside(function.module, id(function.body), call.context.names)
+    inner.scope.running = "" if _at_hand(function) else function.name
     receiver = (
         call.arguments[0]
         if call.arguments and [each.arg for each in function.parameters.args[:1]] == ["self"]
@@ -147,15 +144,39 @@ def _evaluated(call: Call, function: Function) -> Value:
         if isinstance(function.body, ast.expr)
         else inner.returned(function.body, env)
     )
-    passed_on(call, inner, function.node)
+    passed_on(call, inner, lambda: _faults(call.context, function))
     return value
+
+
+def _faults(context: Context, function: Function) -> frozenset[int]:
+    """The nodes that are refused in a function, whoever calls it: they are reported in its own module."""
+    if _at_hand(function):
+        return context.scope.cache.faults(function.node) if isinstance(function.node, nodes.FuncDef) else frozenset()
+    inner = context.inside(function.module, id(function.body))
+    env = function.env | bound(inner, function.parameters, None, set())
+    if "self" in env and isinstance(function.node, nodes.FuncDef) and function.node.info:
+        env["self"] = symbolic(context, function.node.info)
+    inner.outcome(_statements_of(function), env)
+    return frozenset(id(node) for _, node in inner.scope.complaints)
+
+
+def _at_hand(function: Function) -> bool:
+    """Whether a function stands in the module that is checked."""
+    body = function.body
+    return syntax.origin(body if isinstance(body, ast.expr) else body[0]) is not None
+
+
+def _statements_of(function: Function) -> Sequence[ast.stmt]:
+    """The body of a function; of a lambda what it returns."""
+    body = function.body
+    return [ast.Return(value=body)] if isinstance(body, ast.expr) else body
 
 
 def only_reads(context: Context, function: Value) -> bool:
     """Whether a function, or a constructor, changes and keeps none of its arguments."""
     match function:
-        case Function(body=body, parameters=parameters):
-            statements = body if not isinstance(body, ast.expr) else [ast.Return(value=body)]
+        case Function(parameters=parameters):
+            statements = _statements_of(function)
             names = {each.arg for each in [*parameters.args, *parameters.kwonlyargs]}
             return not names & {*changes.changed(statements), *changes.handed_on(statements)}
         case Reference(node=nodes.FuncDef() as node):

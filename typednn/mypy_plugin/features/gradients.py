@@ -3,6 +3,7 @@ dweight, dbias)``.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from mypy.nodes import TypeInfo
 
@@ -10,6 +11,7 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call, Comparison, Context
 from typednn.mypy_plugin.sizes import array, class_of, fits, misfit, stored
 from typednn.mypy_plugin.values import (
+    FLEXIBLE,
     OWN,
     UNKNOWN,
     Array,
@@ -20,6 +22,7 @@ from typednn.mypy_plugin.values import (
     Value,
     layers_of,
     lookup,
+    sizes_in,
     written_shape,
 )
 from typednn.shapes import Dim, Lookup, Shape, Unifier, leave, parse, same, unknown
@@ -116,14 +119,37 @@ def gradient(call: Call) -> Value:
             and not fits(call.context, unifier, f"{info.name}: {name}: ", alternatives[0][1], values[name], call.node)
         ):
             return UNKNOWN
-    own: Mapping[str, Value] = {} if call.context.own is None else gradient_of(call.context, call.context.own).fields
+    layer = call.context.own
+    own: Mapping[str, Value] = {} if layer is None else gradient_of(call.context, layer).fields
+    differs = call.context.comparison()
+    # Of another layer it is no gradient, even where the sizes of both are equal by luck.
+    of_layers = replace(differs, rigid=(*differs.rigid, _free(layer, own.values())))
     for name, value in values.items():
-        wrong = _other_sizes(own[name], value, call.context.comparison(), name) if name in own else None
+        compared = differs if isinstance(value, Array) else of_layers
+        wrong = _other_sizes(own[name], value, compared, name) if name in own else None
         if wrong is not None:
             of = f" (the gradient of {value.owner})" if isinstance(value, Gradient) and value.owner else ""
             call.complain(f"{info.name}: {wrong}{of}")
             break
     return Gradient(info.name, values) if declared else UNKNOWN
+
+
+def _free(layer: Layer | None, gradients: Iterable[Value]) -> frozenset[str]:
+    """The sizes of a model's layers that are symbols, and that its constructor does not compare."""
+    names = frozenset(name for each in gradients for name in _sizes_in(each))
+    compared = UNKNOWN if layer is None else layer.attributes.get(FLEXIBLE, UNKNOWN)
+    items = compared.items if isinstance(compared, Pack) else ()
+    return names - {str(each.value) for each in items if isinstance(each, Constant)}
+
+
+def _sizes_in(gradient: Value) -> frozenset[str]:
+    match gradient:
+        case Gradient(fields=fields):
+            return frozenset(name for each in fields.values() for name in _sizes_in(each))
+        case Pack(items=items):
+            return frozenset(name for each in items for name in _sizes_in(each))
+        case _:
+            return sizes_in(gradient, arrays=True)
 
 
 def _other_sizes(expected: Value, gradient: Value, differs: Comparison, path: str = "") -> str | None:

@@ -1,0 +1,1 @@
+"""Sizes that a frozen dataclass of another module computes, by a property and after it was made."""
