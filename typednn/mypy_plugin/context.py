@@ -11,7 +11,7 @@ from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
-from typednn.mypy_plugin.values import UNKNOWN, Array, Environment, Layer, Many, Pack, Value
+from typednn.mypy_plugin.values import UNKNOWN, Array, Environment, Layer, Many, Pack, Value, beyond
 from typednn.shapes import Dim, Lookup, differ, same, unknown
 
 Result = TypeVar("Result")
@@ -102,6 +102,8 @@ class Comparison:
             return True
         if not self.numbers and (a.value is not None or b.value is not None):
             return False
+        if never := beyond(a, b):
+            return names.isdisjoint(self.flexible) and any(never <= each for each in self.rigid)
         rounded = any(not isinstance(atom, str) for size in (a, b) for product, _ in size.terms for atom in product)
         if rounded or not names or not any(names <= each for each in self.rigid) or same(a, b):
             return False

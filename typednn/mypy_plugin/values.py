@@ -265,6 +265,20 @@ def symbol(name: str, *, positive: bool) -> Number:
     return Number(Dim.named(name), positive)
 
 
+def at_most(size: Dim, bound: int) -> Dim:
+    """The size of ``x[:bound]`` and of ``x[-bound:]``: a symbol that says what it may be."""
+    return Dim.named(f"min({size},{bound}){DOT}")
+
+
+def beyond(a: Dim, b: Dim) -> frozenset[str]:
+    """The names in a slice's size where the other one is a number that it never reaches; none elsewhere."""
+    for slice_, other in ((str(a), b.value), (str(b), a.value)):
+        match = re.fullmatch(rf"min\((.+),(\d+)\){DOT}", slice_)
+        if match and other is not None and other > int(match[2]):
+            return frozenset(re.findall(rf"[^\W\d][\w{DOT}]*", match[1]))
+    return frozenset()
+
+
 def integer_of(value: Value) -> int | None:
     """The number, if it is known."""
     return value.size.value if isinstance(value, Number) else None
