@@ -10,7 +10,8 @@ from mypy.types import RawExpressionType, TupleType, Type, UnboundType, UnionTyp
 from typednn.errors import DefinitionError
 from typednn.shapes import rank
 
-# One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None: nothing about sizes.
+# One annotated array is [kind, text, library]: ["Float", "batch 10", "numpy"]; the library is empty where only mypy's
+# types tell it. Several are alternatives. None: nothing about sizes.
 Alternatives = list[list[str]]
 
 
@@ -25,7 +26,7 @@ _THROUGH = ("Parameter", "Buffer", "Kept", "Optional", "Union", "Final", "ClassV
 
 
 def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -> Alternatives:
-    """What an annotation says about arrays: ``Float[Array2, "batch 10"] | None`` is [["Float", "batch 10"]].
+    """What an annotation says about arrays: ``Float[Array2, "batch 10"] | None`` is [["Float", "batch 10", ""]].
 
     A string with another number of axes than its array type has is an error of its own, and says nothing.
     """
@@ -33,7 +34,7 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
         case UnionType(items=items):
             return [each for item in items for each in annotation(item, aliases)]
         case UnboundType(args=[array, string]) if word(declared) in KINDS and (text := text_of(string)) is not None:
-            return [[word(declared), text]] if rank_error(word(array), text) is None else []
+            return [[word(declared), text, ""]] if rank_error(word(array), text) is None else []
         case UnboundType(args=args) if word(declared) in _THROUGH:
             return [each for argument in args for each in annotation(argument, aliases)]
         case UnboundType(name=name, args=()):
@@ -120,7 +121,7 @@ def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
                 base=nodes.NameExpr(name=kind) | nodes.MemberExpr(name=kind),
                 index=nodes.TupleExpr(items=[array, nodes.StrExpr(value=text)]),
             ) if kind in KINDS and rank_error(getattr(array, "name", ""), text) is None:
-                by_name[name] = [[kind, text]]
+                by_name[name] = [[kind, text, ""]]
             case _:
                 pass
     return by_name

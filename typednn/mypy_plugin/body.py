@@ -102,13 +102,17 @@ class Body(Names):
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         self.asked: int = 0  # how often this statement was evaluated for mypy
-        names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
+        names = frozenset(
+            name for _, alternatives in parameters for _, text, _ in alternatives for name in names_of(text)
+        )
         kept = (
             []
             if self.info is None or self.annotated is None
             else [each for each in classes.fields(self.info).values() if each[0] == "Kept"]
         )
-        kept_names = frozenset(name for _, alternatives in kept for _, text in alternatives for name in names_of(text))
+        kept_names = frozenset(
+            name for _, alternatives in kept for _, text, _ in alternatives for name in names_of(text)
+        )
         self.evaluator: Statements = Statements(self, names | kept_names, rigid=(names - self._optional(),))
         self.evaluator.watch(self.statements, self.rebound)
         self.attributes: Lookup = unknown
@@ -167,7 +171,7 @@ class Body(Names):
         found: dict[bool, set[str]] = {True: set(), False: set()}
         for name, alternatives in self.parameters.items():
             plain = not unions.get(name.lstrip("*"), False)
-            found[plain].update(axis for _, text in alternatives for axis in names_of(text))
+            found[plain].update(axis for _, text, _ in alternatives for axis in names_of(text))
         return frozenset(found[False] - found[True])
 
     def _sizes(self) -> dict[str, Value]:
@@ -185,9 +189,10 @@ class Body(Names):
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
-        alternatives = self.parameters.get(name, []) if classes.is_array(declared) else []
+        library = classes.library_of(declared)
+        alternatives = self.parameters.get(name, []) if library else []
         if alternatives:  # of several, what they agree on
-            each = [promised(self.evaluator, text, kind, self.attributes) for kind, text in alternatives]
+            each = [promised(self.evaluator, [kind, text, library], self.attributes) for kind, text, _ in alternatives]
             return reduce(join, each)
         plain = declared.type.fullname if isinstance(declared, Instance) else ""
         if plain in ("builtins.float", "builtins.bool"):

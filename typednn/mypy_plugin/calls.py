@@ -30,6 +30,7 @@ from typednn.mypy_plugin.values import (
     Reference,
     Value,
     holds_lists,
+    owner,
     unshared,
 )
 from typednn.shapes import Flow
@@ -87,7 +88,7 @@ class Calls(Context):
                 known = constants(self, info).get(name, UNKNOWN)
                 return functions.member(call, base) if known is UNKNOWN else known
             case _:
-                name = f"{type(base).__name__}.{name}"
+                name = f"{owner(base)}.{name}"
                 return TABLE[name](replace(call, name=name)) if name in TABLE else UNKNOWN
 
     def call(self, node: ast.Call, env: Environment) -> Value:
@@ -150,7 +151,8 @@ class Calls(Context):
     def operated(self, op: ast.operator, call: Call) -> Value:
         left, right = call.arguments
         if isinstance(left, Array) or isinstance(right, Array):
-            operands, in_place = call.arguments, isinstance(left, Array) and getattr(call.node, "in_place", False)
+            own = isinstance(left, Array) and left.library != "jax"  # which never changes an array
+            operands, in_place = call.arguments, own and getattr(call.node, "in_place", False)
             if isinstance(call.node, ast.BinOp):
                 operands = self.scalar(left, call.node.left), self.scalar(right, call.node.right)
             return arrays.operator(call, op, operands, in_place=in_place)
@@ -166,9 +168,9 @@ class Calls(Context):
         """The result of a function for the arguments of ``call``."""
         match function:
             case Partial(
-                function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Pack() | Reference() as owner,)
+                function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Pack() | Reference() as of,)
             ):
-                return functions.method(replace(call, receiver=owner), method)
+                return functions.method(replace(call, receiver=of), method)
             case Partial(function=inner, arguments=before, keywords=named):
                 return self.apply(
                     inner,
@@ -195,9 +197,8 @@ class Calls(Context):
         match function, receiver:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
                 yield f"super().{name}()"
-            case ast.Attribute(value=ast.Attribute(value=ast.Name() as owner, attr=ufunc), attr=name), _ if (
-                isinstance(module := self.peek(owner, env), Reference)
-                and getattr(module.node, "fullname", "") == "numpy"
+            case ast.Attribute(value=ast.Attribute(value=ast.Name() as of, attr=ufunc), attr=name), _ if (
+                isinstance(module := self.peek(of, env), Reference) and getattr(module.node, "fullname", "") == "numpy"
             ):  # np.add.reduce
                 yield f"numpy.{ufunc}.{name}"
             case ast.Attribute(attr=name), Reference(node=nodes.TypeInfo() as info):
@@ -210,8 +211,8 @@ class Calls(Context):
                 yield f"{module.fullname}.{name}"
             case ast.Attribute(attr=name), Layer(class_name=random.GENERATOR):
                 yield f"{random.GENERATOR}.{name}()"
-            case ast.Attribute(value=owner, attr=name), _:
-                yield f"{self.scope.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
+            case ast.Attribute(value=of, attr=name), _:
+                yield f"{self.scope.class_name(of) if receiver is UNKNOWN else owner(receiver)}.{name}()"
             case ast.Name(id=name), _ if name not in env:
                 value = self.scope.resolve(name, function)
                 if isinstance(value, Reference):

@@ -51,6 +51,13 @@ CHAINS = (CHAIN, "typednn.module.layer.FirstChain", SEQUENTIAL)
 FORMULA = "typednn.module.formula.Formula"  # what has a formula, of which its other methods are made
 GRADIENT = "typednn.module.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
+# The classes of arrays, each with its library.
+LIBRARIES = {
+    NDARRAY: "numpy",
+    "torch._tensor.Tensor": "torch",
+    "torch.nn.parameter.Parameter": "torch",
+    "jax._src.basearray.Array": "jax",
+}
 
 
 class Signature(TypedDict):
@@ -312,33 +319,44 @@ def member(info: nodes.TypeInfo | None, name: str) -> nodes.SymbolNode | None:
 
 
 def of_arrays(signature: Signature, declared: CallableType) -> Signature | None:
-    """What a signature says about NumPy's arrays. Other arrays have rules of their own."""
-    kinds = [is_array(each) for each in declared.arg_types]
-    ends = [is_array(each) for each in annotations.elements(get_proper_type(declared.ret_type))]
+    """What a signature says about arrays of a known library. Other arrays have rules of their own."""
+    kinds = [library_of(each) for each in declared.arg_types]
+    ends = [library_of(each) for each in annotations.elements(get_proper_type(declared.ret_type))]
     pairs = zip(signature["parameters"], kinds, strict=False)
-    parameters = [(name, alternatives if own else []) for (name, alternatives), own in pairs]
-    results = [alternatives if own else [] for alternatives, own in zip(signature["result"], ends, strict=False)]
+    parameters = [(name, _of(library, alternatives)) for (name, alternatives), library in pairs]
+    results = [_of(library, alternatives) for alternatives, library in zip(signature["result"], ends, strict=False)]
     if len(parameters) < len(signature["parameters"]) or len(results) < len(signature["result"]):
         return signature
     known = any(alternatives for _, alternatives in parameters) or any(results)
     return {"parameters": parameters, "result": results} if known else None
 
 
-def is_array(declared: Type | None) -> bool:
-    """Whether a type is one of NumPy's arrays, or a choice of them; a type variable without a bound may be."""
+def _of(library: str, alternatives: annotations.Alternatives) -> annotations.Alternatives:
+    return [[kind, text, library] for kind, text, _ in alternatives] if library else []
+
+
+def library_of(declared: Type | None) -> str:
+    """The library of a type of arrays, or of a choice of them; a type variable without a bound may be one of NumPy's.
+    Empty for any other type.
+    """
     match get_proper_type(declared):
         case Instance(type=info):
-            return info.fullname == NDARRAY  # a class that derives from it may have operators of its own
+            return LIBRARIES.get(info.fullname, "")  # a class that derives from it may have operators of its own
         case UnionType(items=items):
-            arrays = [each for each in items if not isinstance(get_proper_type(each), NoneType)]
-            return bool(arrays) and all(map(is_array, arrays))
+            return _common(each for each in items if not isinstance(get_proper_type(each), NoneType))
         case TypeVarType(values=[_, *_] as values):
-            return all(map(is_array, values))
+            return _common(values)
         case TypeVarType(upper_bound=bound):
             above = get_proper_type(bound)
-            return is_array(above) or (isinstance(above, Instance) and above.type.fullname == "builtins.object")
+            anything = isinstance(above, Instance) and above.type.fullname == "builtins.object"
+            return "numpy" if anything else library_of(above)
         case _:
-            return False
+            return ""
+
+
+def _common(types: Iterable[Type]) -> str:
+    libraries = set(map(library_of, types))
+    return libraries.pop() if len(libraries) == 1 else ""
 
 
 def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
@@ -426,9 +444,10 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     alternatives = annotations.annotation(ctx.type)
     declared = get_proper_type(analyzed)
     array = get_proper_type(declared.upper_bound) if isinstance(declared, TypeVarType) else declared
-    if len(alternatives) != 1 or not isinstance(array, Instance) or array.type.fullname != NDARRAY:
+    library = library_of(array)
+    if len(alternatives) != 1 or not isinstance(array, Instance) or not library:
         return analyzed
-    marked = _with_string(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
+    marked = _with_string(array, json.dumps(_of(library, alternatives)), ctx.api.named_type("builtins.str", []))
     return cast(Any, declared).copy_modified(upper_bound=marked) if isinstance(declared, TypeVarType) else marked
 
 

@@ -137,22 +137,23 @@ def _open(a: Dim | None, b: Dim | None) -> str:
 
 
 def _foreign(body: Body) -> Iterator[facts.Loss]:
-    """Parameters and results with sizes whose types are no arrays that are followed, such as JAX's."""
+    """Parameters and results with sizes whose types are no arrays that are followed, such as TensorFlow's."""
     if body.function is None or body.annotated is None:
         return
     for argument in body.function.arguments:
         name, declared = argument.variable.name, argument.variable.type
-        if body.parameters.get(name) and not (declared is not None and classes.is_array(declared)):
-            yield facts.Loss(span(argument), f"{name} is not followed: its type is no NumPy array alone")
+        if body.parameters.get(name) and not classes.library_of(declared):
+            yield facts.Loss(span(argument), f"{name} is not followed: its type is no array of NumPy, PyTorch or JAX")
     result = get_proper_type(body.function.type)
     if isinstance(result, CallableType) and any(body.annotated["result"]) and _plain(get_proper_type(result.ret_type)):
-        yield facts.Loss(span(body.function), "the result is not followed: its type is no NumPy array alone")
+        what = "the result is not followed: its type is no array of NumPy, PyTorch or JAX"
+        yield facts.Loss(span(body.function), what)
 
 
 def _plain(declared: Type) -> bool:
     """Whether a result that has sizes is one value, and no array."""
     several = isinstance(declared, TupleType)
-    return not several and not classes.is_array(declared)
+    return not several and not classes.library_of(declared)
 
 
 def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
@@ -168,7 +169,7 @@ def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
         if not isinstance(node, _COMPUTED) or id(node) in targets or origin is None:
             continue
         value = body.evaluator.values.get(id(origin), UNKNOWN)
-        if not classes.is_array(body.type_of(origin)) and not _hidden(body, node, value):
+        if not classes.library_of(body.type_of(origin)) and not _hidden(body, node, value):
             continue
         known = isinstance(value, Array) and value.shape is not None and None not in value.shape
         first = not known and not any(id(each) in unknown for each in syntax.walk(node) if each is not node)

@@ -4,6 +4,7 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 """
 
 import ast
+from dataclasses import replace
 from functools import reduce
 
 from typednn.mypy_plugin.syntax import last_name
@@ -182,7 +183,7 @@ def keys_of(value: Pack) -> tuple[Value, ...]:
 def elements(value: Value) -> Value:
     """The values of an iteration; of a dict its keys."""
     if isinstance(value, Array) and value.flow.shape:
-        row = Array(Flow.of(value.flow.shape[1:]), value.kind)
+        row = replace(value, flow=Flow.of(value.flow.shape[1:]))
         count = value.flow.shape[0].value if value.flow.shape[0] is not None else None
         return Pack((row,) * count) if count is not None and count <= UNROLLED else Many(row)
     return Pack(keys_of(value), frozen=True) if isinstance(value, Pack) and value.keys else value

@@ -1,7 +1,7 @@
 """Arrays and annotations: the array that an annotation promises, and whether an array fits it."""
 
 import ast
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from mypy.nodes import TypeInfo, Var
@@ -38,7 +38,7 @@ def same_precision(a: str, b: str) -> bool:
     return a == b or not any(a in family and b in family for family in _PRECISIONS)
 
 
-def array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
+def array(context: Context, shape: "Shape | None", kind: str = "", library: str = "numpy") -> Value:
     """An array with those sizes that mean the same all through this body; the names of a layer's axes are never this
     body's.
     """
@@ -47,9 +47,9 @@ def array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
         return UNKNOWN
     if variadic(sizes) is not None:
         certain = tuple(size for size in sizes if size is not None)
-        return Array(Flow.start(None), kind, certain) if len(certain) == len(sizes) else UNKNOWN
+        return Array(Flow.start(None), kind, certain, library) if len(certain) == len(sizes) else UNKNOWN
     flow = Flow.of(sizes)
-    return Array(replace(flow, symbols={**_symbols(context), **flow.symbols}), kind)
+    return Array(replace(flow, symbols={**_symbols(context), **flow.symbols}), kind, library=library)
 
 
 def _symbols(context: Context) -> dict[str, Dim]:
@@ -67,9 +67,10 @@ def settled(context: Context, value: Value) -> Value:
             return value
 
 
-def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Value:
+def promised(context: Context, said: Sequence[str], attributes: Lookup) -> Value:
     """The array that an annotation of this body, or of a field, describes."""
-    return array(context, within(context, attributes).result(text), kind)
+    kind, text, library = said
+    return array(context, within(context, attributes).result(text), kind, library)
 
 
 def within(context: Context, attributes: Lookup, names: Set[str] | None = None) -> Unifier:
@@ -107,9 +108,9 @@ def bind(context: Context, unifier: Unifier, text: str, value: Array) -> None:
         leave(None, None)
 
 
-def result(context: Context, unifier: Unifier, text: str, kind: str = "") -> Value:
+def result(context: Context, unifier: Unifier, text: str, kind: str = "", library: str = "numpy") -> Value:
     """The array that a return annotation describes, by what the arguments bound."""
-    return array(context, unifier.result(text) if text else None, kind)
+    return array(context, unifier.result(text) if text else None, kind, library)
 
 
 def misfit(context: Context, unifier: Unifier, text: str, value: Value, node: ast.AST) -> str | None:
@@ -150,8 +151,11 @@ def stored(context: Context, layer: Layer, name: str) -> Value:
     """A parameter, a buffer, or what forward kept: an array whose sizes its annotation gives."""
     info = class_of(context, layer)
     field, declared = _field(info, name), classes.member(info, name)
-    kind_of_array = not isinstance(declared, Var) or declared.type is None or classes.is_array(declared.type)
-    return promised(context, field[1], field[0], lookup(layer.attributes)) if field and kind_of_array else UNKNOWN
+    known = isinstance(declared, Var) and declared.type is not None
+    library = classes.library_of(declared.type) if isinstance(declared, Var) and known else "numpy"
+    if field is None or not library:
+        return UNKNOWN
+    return promised(context, [*field[:2], library], lookup(layer.attributes))
 
 
 def _field(info: TypeInfo | None, name: str) -> list[str] | None:

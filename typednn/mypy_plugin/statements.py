@@ -150,14 +150,15 @@ class Statements(Evaluator):
     def _declared(self, statement: ast.Assign, target: ast.Name, promise: list[str], value: Value) -> Value:
         """``y: Float[Array2, "batch 10"] = …``."""
         declared = getattr(origin(statement), "type", None)
-        kind, text = promise
-        if declared is None or not classes.is_array(declared) or not set(names_of(text)) <= self.names:
+        kind, text, _ = promise
+        library = classes.library_of(declared)
+        if not library or not set(names_of(text)) <= self.names:
             return value
         if isinstance(value, Array):
             fits(self, within(self, self.attributes), f'{target.id} is "{text}": ', text, value, statement.value)
         return functions.better(
             value if isinstance(value, Array) and value.shape is not None else UNKNOWN,
-            promised(self, text, kind, self.attributes),
+            promised(self, [kind, text, library], self.attributes),
         )
 
     def _match(self, statement: ast.Match, env: Environment) -> Environment | None:

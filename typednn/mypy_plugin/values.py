@@ -28,6 +28,7 @@ from typednn.shapes import Dim, Flow, Lookup, same, split_contract, undecided
 DOT = "·"
 # the attribute of an object that holds the sizes which its constructor compares: they may be equal
 FLEXIBLE = "·flexible"
+OWNERS = {"numpy": "Array", "torch": "torch.Tensor", "jax": "jax.Array"}  # by library
 EITHER = " | "  # between the contracts of a layer that reads several ranks
 OWN = "ˈ"  # suffix of a layer's own axis names while they are unified with the caller's
 
@@ -78,7 +79,7 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """``flow`` is the shape with its history; ``kind`` jaxtyping's word for the dtype.
+    """``flow`` is the shape with its history; ``kind`` jaxtyping's word for the dtype; ``library`` the one it is of.
 
     Where the number of axes is not known, ``open`` may hold the shape in names: one of its sizes is ``*shape``, any
     number of axes.
@@ -87,6 +88,7 @@ class Array:
     flow: Flow
     kind: str = ""
     open: tuple[Dim, ...] = ()
+    library: str = "numpy"
 
     @property
     def shape(self) -> "Sequence[Dim | None] | None":
@@ -342,6 +344,27 @@ def sizes_in(value: Value, *, arrays: bool = False) -> frozenset[str]:
             return frozenset()
 
 
+def owner(value: Value) -> str:
+    """What the tables call the kind of a value: ``Array``, ``torch.Tensor``, ``jax.Array``, ``Layer``, …"""
+    return OWNERS[value.library] if isinstance(value, Array) else type(value).__name__
+
+
+def of_library(value: Value, library: str) -> Value:
+    """What a function of a library other than NumPy gives: its arrays. Of their dtypes no precision is known, as each
+    library promotes numbers by rules of its own.
+    """
+    match value:
+        case Array(kind=kind):
+            kind = "Int" if kind.lstrip("U").startswith("Int") else kind if kind == "Bool" else ""
+            return replace(value, library=library, kind=kind)
+        case Pack(items=items):
+            return replace(value, items=tuple(of_library(each, library) for each in items))
+        case Many(item=item):
+            return Many(of_library(item, library))
+        case _:
+            return value
+
+
 def unshared(value: Value) -> Value:
     """A value held by two names or containers: a list is then unknown, as it may be changed through either."""
     if not isinstance(value, Pack):
@@ -379,15 +402,19 @@ def join(a: Value, b: Value) -> Value:
             common = reduce(join, items) if items else UNKNOWN
             return Many(common) if isinstance(common, Array | Layer) else UNKNOWN
         case Array(), Array() if (
-            a.flow.shape is not None and b.flow.shape is not None and len(a.flow.shape) == len(b.flow.shape)
+            a.library == b.library
+            and a.flow.shape is not None
+            and b.flow.shape is not None
+            and len(a.flow.shape) == len(b.flow.shape)
         ):
             shape = [
                 x if x is not None and y is not None and same(x, y) else None
                 for x, y in zip(a.flow.shape, b.flow.shape, strict=True)
             ]
-            return Array(Flow.of(shape), a.kind if a.kind == b.kind else "")
-        case Array(), Array():
-            return Array(Flow.start(None), a.kind if a.kind == b.kind else "", a.open if a.open == b.open else ())
+            return replace(a, flow=Flow.of(shape), kind=a.kind if a.kind == b.kind else "", open=())
+        case Array(), Array() if a.library == b.library:
+            kind, shape_in_names = a.kind if a.kind == b.kind else "", a.open if a.open == b.open else ()
+            return replace(a, flow=Flow.start(None), kind=kind, open=shape_in_names)
         case Gradient(), Gradient() if a.fields.keys() == b.fields.keys():
             return Gradient(a.owner, {name: join(a.fields[name], b.fields[name]) for name in a.fields})
         case Layer(), Layer() if replace(a, shown="") == replace(b, shown=""):

@@ -9,7 +9,7 @@ from typednn.mypy_plugin.array_functions.rows import kind_of
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
 from typednn.mypy_plugin.syntax import COMPARISONS, OPERATORS, walk
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Reference, Value
+from typednn.mypy_plugin.values import OWNERS, UNKNOWN, Array, Constant, Layer, Reference, Value, of_library
 from typednn.shapes import Flow
 
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -20,25 +20,34 @@ _OPERATORS: dict[type[ast.AST], str] = {
 }
 
 
+_METHODS = tuple(f"{each}." for each in OWNERS.values())
+
+
 def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping[str, Value] | None = None) -> Value:
-    """The result of one of NumPy's functions, or of an operator; what does not fit is reported."""
-    weak = "" if row.startswith("numpy.") else dtypes.of_python(row, [kind_of(each) for each in arguments])
+    """The result of a function of a library, or of an operator; what does not fit is reported."""
+    library = next((each for each in OWNERS if row.startswith(f"{each}.")), "")  # of a function or a method
+    method = row.startswith(_METHODS)
+    weak = "" if library and not method else dtypes.of_python(row, [kind_of(each) for each in arguments])
     if weak:
         # Python's own numbers; they have other methods
-        return UNKNOWN if row.startswith("Array.") else Array(Flow.of(()), weak)
+        return UNKNOWN if method else Array(Flow.of(()), weak)
+    others = {each.library for each in arguments if isinstance(each, Array)} - {"numpy"}
+    library = library or (others.pop() if len(others) == 1 else "numpy")
+    row = next(name for name in (f"{OWNERS[library]}{row}", row) if name in ROWS)
     compare = call.context.comparison()
     written = row == "[]=" or "out" in (keywords or {})
     compare.numbers = not (written and _cut(getattr(call.node, "left", call.node)))
     try:
-        return settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))
+        value = settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))
     except Misfit as error:
         cure = "; give both one name if they are equal" if compare.by_luck else ""
         return call.complain(f"{error}{why(error.operand, error.axis)}{cure}")
+    return value if library == "numpy" else of_library(value, library)
 
 
 def function(call: Call) -> Value:
     """``np.concatenate([a, b], axis=1)``, ``x.sum(axis=0)``, ``x.T``."""
-    arguments = (call.receiver, *call.arguments) if call.name.startswith("Array.") else call.arguments
+    arguments = (call.receiver, *call.arguments) if call.name.startswith(_METHODS) else call.arguments
     return computed(call, call.name, arguments, call.keywords)
 
 
@@ -88,6 +97,6 @@ TABLE: dict[str, Analysis] = {
     "typednn.arrays.namespace": namespace,
     "numpy.random.default_rng": generator,
     "typednn.kernels.reshape.reshape": reshaped,
-    **{name: function for name in ROWS if name.startswith(("numpy.", "Array."))},
+    **{name: function for name in ROWS if name.startswith(("numpy.", "torch.", "jax.", "Array."))},
     **dict.fromkeys(("Array.setflags()", "Array.fill()", "Array.sort()"), unchanged),
 }

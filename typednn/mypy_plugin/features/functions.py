@@ -201,9 +201,9 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
                 leave(None, None)
             continue
         several = alternatives if len(alternatives) > 1 else []
-        fitting = [text for kind, text in several if _would_fit(call, unifier, kind, text, argument)]
+        fitting = [text for kind, text, _ in several if _would_fit(call, unifier, kind, text, argument)]
         if not fitting:
-            kind, text = alternatives[0]
+            kind, text, _ = alternatives[0]
             if not same_precision(kind, argument.kind):
                 call.complain(f"{name}: {parameter} expects {kind}, gets {argument.kind}", at)
                 return None
@@ -213,11 +213,15 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
             bind(call.context, unifier, fitting[0], argument)
     if not any(signature["result"]):
         return UNKNOWN
-    results = [
-        result(call.context, unifier, alternatives[0][1], alternatives[0][0]) if len(alternatives) == 1 else UNKNOWN
-        for alternatives in signature["result"]
-    ]
+    results = [_result(call, unifier, alternatives) for alternatives in signature["result"]]
     return results[0] if len(results) == 1 else Pack(tuple(results), frozen=True)
+
+
+def _result(call: Call, unifier: Unifier, alternatives: Alternatives) -> Value:
+    if len(alternatives) != 1:
+        return UNKNOWN
+    kind, text, library = alternatives[0]
+    return result(call.context, unifier, text, kind, library or "numpy")
 
 
 def _would_fit(call: Call, unifier: Unifier, kind: str, text: str, argument: Array) -> bool:

@@ -42,7 +42,7 @@ def returned(
 
 def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.AST) -> bool:
     problems: list[str] = []
-    for kind, text in texts:
+    for kind, text, _ in texts:
         wrong = misfit(context, within(context, attributes), text, array, node)
         if not same_precision(kind, array.kind):
             problems.append(f"{where} must return {kind}, gets {array.kind}")
@@ -66,8 +66,8 @@ def _input_gradient(
 ) -> None:
     """Backward's promise: the gradient's input is as large as what forward read."""
     match forward, backward:  # one array in, one out
-        case {"parameters": [_, [_, [[_, inputs]]]], "result": [[[_, output]]]}, {
-            "parameters": [_, [_, [[_, next_grad]]]]
+        case {"parameters": [_, [_, [[_, inputs, _]]]], "result": [[[_, output, _]]]}, {
+            "parameters": [_, [_, [[_, next_grad, _]]]]
         }:
             # A name means the same in both where the same axis of the output has it.
             shared = {a for a, b in zip(names_of(output), names_of(next_grad), strict=False) if a == b}
