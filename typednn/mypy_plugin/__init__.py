@@ -14,10 +14,12 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     calls        which function a call means; looks up the meaning of names in
     features/    the table from a name to its analysis: one file per feature
     python       Python's own syntax
+    containers   lists, dicts and tuples of arrays against annotations
     sizes        arrays against annotations
     context      the input of an analysis
     names        the meaning of a module's names
     types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
+    bounds       the sizes of slices
     values       what is known of a value
     classes      what a class declares about sizes, kept in mypy's cache
     changes      what statements assign, change and pass on
@@ -54,7 +56,7 @@ from mypy.plugin import (
     Plugin,
     ReportConfigContext,
 )
-from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
+from mypy.types import AnyType, CallableType, FunctionLike, Instance, Type, TypeOfAny, get_proper_type
 
 from typednn import shapes
 from typednn.errors import ArgumentError
@@ -95,11 +97,18 @@ class TypednnPlugin(Plugin):
         and by whole seconds, and would take another text of the same second and size for the one that was checked.
         """
         self._refuse()
+        if not ctx.is_check:  # mypy is about to keep the module in its cache
+            self._mark_aliases(ctx.id)
         known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
         if ctx.is_check:
             asked = bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
             return {**known, "asked": True} if asked else known
         return {**known, "just saved": True} if _saved(ctx.path) >= self._began else known
+
+    def _mark_aliases(self, module: str) -> None:
+        tree, string = self._node(module), self._node("builtins.str")
+        if isinstance(tree, nodes.MypyFile) and isinstance(string, TypeInfo) and not tree.is_stub:
+            classes.mark_aliases(tree, Instance(string, []))
 
     def get_additional_deps(self, file: nodes.MypyFile) -> list[tuple[int, str, int]]:
         """None; asked of each file that is not in the cache, before it is checked."""
@@ -128,12 +137,13 @@ class TypednnPlugin(Plugin):
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
-        return (
-            None
-            if signature is None
-            else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
-        )
+        declared = get_proper_type(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
+        if isinstance(node, Decorator) and classes.holds_aliases(declared):
+            return None  # whether the decorator keeps what they say is not known of another module
+        signature = classes.function_signature(declared)
+        if signature is None or not isinstance(declared, CallableType):
+            return None
+        return self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature, declared)))
 
     def get_method_hook(self, fullname: str) -> Hook | None:
         self._notice()
@@ -146,7 +156,10 @@ class TypednnPlugin(Plugin):
         if name in _CALLS and _is_layer(info):
             return self._hook(_called)
         signature = classes.method(info, name)
-        return None if signature is None else self._hook(partial(_called, signature=(f"{info.name}.{name}", signature)))
+        if signature is None:
+            return None
+        known = f"{info.name}.{name}", signature, classes.type_of(info, name)
+        return self._hook(partial(_called, signature=known))
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         owner, _, name = fullname.rpartition(".")
@@ -262,9 +275,7 @@ def _stacked(body: Body, ctx: MethodContext) -> Type:
     return ctx.default_return_type
 
 
-def _called(
-    body: Body, ctx: FunctionContext | MethodContext, signature: tuple[str, classes.Signature] | None = None
-) -> Type:
+def _called(body: Body, ctx: FunctionContext | MethodContext, signature: classes.Known | None = None) -> Type:
     """A call of a layer, or of what has annotations: it is checked when the module is."""
     if signature is not None:
         body.remember(ctx.context, signature)

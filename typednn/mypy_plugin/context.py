@@ -9,9 +9,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from mypy.nodes import TypeInfo
 
+from typednn.mypy_plugin.bounds import beyond
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
-from typednn.mypy_plugin.values import UNKNOWN, Array, Environment, Layer, Many, Pack, Value, beyond
+from typednn.mypy_plugin.values import UNKNOWN, Array, Entries, Environment, Layer, Many, Pack, Value
 from typednn.shapes import Dim, Lookup, differ, same, unknown
 
 Result = TypeVar("Result")
@@ -158,7 +159,7 @@ def once(analysis: Analysis) -> Analysis:
 
 def forget_arrays(env: Environment) -> None:
     """The shape of an array was set in place: any name, and any list, may hold this array."""
-    env |= {name: UNKNOWN for name, value in env.items() if isinstance(value, Array | Pack | Many)}
+    env |= {name: UNKNOWN for name, value in env.items() if isinstance(value, Array | Pack | Many | Entries)}
 
 
 def mutated(target: ast.expr, env: Environment) -> None:

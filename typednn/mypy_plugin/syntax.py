@@ -391,7 +391,8 @@ def as_function(function: nodes.FuncDef, decorators: Iterable[nodes.Expression] 
 # Decorators after which a function still takes and gives what it says; what any other makes of it is not known.
 _DECORATORS = (
     "staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final",
-    "overload", "cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit",
+    "overload", "cache", "lru_cache", "contextmanager", "asynccontextmanager", "jaxtyped",
+    "beartype", "typechecked", "deprecated", "njit",
 )  # fmt: skip
 
 
@@ -426,6 +427,20 @@ def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr]) -> bool:
     """Whether a function under these decorators still is what its annotations say."""
     names = (last_name(each if isinstance(each, ast.expr) else expression(each)) for each in decorators)
     return all(name in _DECORATORS for name in names)
+
+
+def raises_where_it_yields(generator: nodes.FuncDef) -> bool:
+    """Whether what is raised where a generator yields leaves it: nothing around a ``yield`` may catch it."""
+    walked = walk(as_function(generator))
+    around = [
+        each
+        for each in walked
+        if isinstance(each, ast.With)
+        or (isinstance(each, ast.Try) and (each.handlers or any(isinstance(one, ast.Return) for one in walk(each))))
+    ]
+    inside = {id(each) for one in around for each in walk(one)}
+    yields = [each for each in walked if isinstance(each, ast.Yield | ast.YieldFrom)]
+    return bool(yields) and not any(id(each) in inside for each in yields)
 
 
 def last_name(node: ast.expr) -> str:

@@ -24,7 +24,8 @@ from typednn.mypy_plugin.array_functions.rows import (
     replaced,
     written,
 )
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Slice, Value, at_most, integer_of
+from typednn.mypy_plugin.bounds import at_most
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Slice, Value, integer_of
 from typednn.shapes import Dim
 
 

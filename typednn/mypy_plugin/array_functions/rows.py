@@ -14,6 +14,7 @@ from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar
 
 from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.bounds import beyond
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -24,7 +25,6 @@ from typednn.mypy_plugin.values import (
     Pack,
     Reference,
     Value,
-    beyond,
     integer_of,
     number,
 )
