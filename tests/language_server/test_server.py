@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator
@@ -38,6 +39,11 @@ async def client(lsp_client: LanguageClient, root: Path) -> AsyncGenerator[None]
     parameters = types.InitializeParams(
         client_capabilities("visual-studio-code"), process_id=os.getpid(), root_uri=root.as_uri()
     )
+
+    @lsp_client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
+    def refreshed(params: None) -> None:
+        """VS Code asks for lenses again; pytest-lsp has no answer of its own."""
+
     await lsp_client.initialize_session(parameters)
     yield
     await lsp_client.shutdown_session()
@@ -168,6 +174,122 @@ async def test_hints_and_hover(client: LanguageClient, root: Path) -> None:
     assert await client.text_document_hover_async(types.HoverParams(identifier, types.Position(0, 0))) is None
     first = types.Range(types.Position(0, 0), types.Position(0, 5))
     assert not await client.text_document_inlay_hint_async(types.InlayHintParams(identifier, first))
+    document.close()
+
+
+AXES = """from jaxtyping import Float, Int
+from typednn import Array1, Array2, IntArray1
+
+
+def loss(logits: Float[Array2, "batch classes"], y: Int[IntArray1, " batch"]) -> Float[Array1, " batch"]:
+    é, rest = "𝛿", logits[1:]; later: Float[Array2, "batch-1 classes"] = rest
+    return (later.sum(axis=1) * 0).repeat(2)[: len(y)]
+
+
+def other(x: Float[Array2, "batch _rest #classes {n}"]) -> Float[Array2, 'batch min(batch,classes)']:
+    return x
+
+
+class Scaled:
+    scale: Float[Array1, " features"]
+
+    def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+        return x * self.scale
+
+    def backward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+        return x * self.scale
+"""
+
+
+def _marked(text: str, name: str, first: int, last: int) -> list[types.Range]:
+    """Each place of a word in these lines, in UTF-16 units."""
+    lines = text.splitlines()
+    return [
+        types.Range(*(types.Position(line, _units(lines[line][:place])) for place in found.span()))
+        for line in range(first, last + 1)
+        for found in re.finditer(rf"\b{name}\b", lines[line])
+    ]
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+async def test_an_axis_name_is_found_and_renamed(client: LanguageClient, root: Path) -> None:
+    """In one function; a name in a class's fields, in all of its methods."""
+    document = Document(client, root / "axes.py", AXES)
+    identifier = types.TextDocumentIdentifier(document.uri)
+    for name, first, last in (
+        ("batch", 4, 6),
+        ("classes", 4, 6),
+        ("batch", 9, 9),
+        ("classes", 9, 9),
+        ("features", 14, 20),
+    ):
+        expected = _marked(AXES, name, first, last)
+        for place in expected:
+            at = types.Position(place.start.line, place.start.character + 1)
+            defined = await client.text_document_definition_async(types.DefinitionParams(identifier, at))
+            assert defined == types.Location(document.uri, expected[0])
+            context = types.ReferenceContext(include_declaration=True)
+            used = await client.text_document_references_async(types.ReferenceParams(context, identifier, at))
+            assert [one.range for one in used or []] == expected
+            lit = await client.text_document_document_highlight_async(types.DocumentHighlightParams(identifier, at))
+            assert [one.range for one in lit or []] == expected
+    expected = _marked(AXES, "features", 14, 20)
+    at = expected[0].start
+    prepared = await client.text_document_prepare_rename_async(types.PrepareRenameParams(identifier, at))
+    assert prepared == types.PrepareRenamePlaceholder(expected[0], "features")
+    edit = await client.text_document_rename_async(types.RenameParams(identifier, at, "width"))
+    assert edit is not None
+    assert edit.changes is not None
+    assert list(edit.changes[document.uri]) == [types.TextEdit(place, "width") for place in expected]
+    forward = _marked(AXES, "batch", 16, 16)
+    edit = await client.text_document_rename_async(types.RenameParams(identifier, forward[0].start, "rows"))
+    assert edit is not None, "of one method, as no field has it"
+    assert edit.changes is not None
+    assert list(edit.changes[document.uri]) == [types.TextEdit(place, "rows") for place in forward]
+    document.close()
+
+
+async def test_what_is_no_axis_name_is_not_renamed(client: LanguageClient, root: Path) -> None:
+    document = Document(client, root / "no_axes.py", AXES)
+    identifier = types.TextDocumentIdentifier(document.uri)
+    nowhere = [(0, 6), (1, 0), *((9, AXES.splitlines()[9].index(word) + 1) for word in ("rest", "{n}", "min", "other"))]
+    for line, column in nowhere:
+        at = types.Position(line, column)
+        assert await client.text_document_definition_async(types.DefinitionParams(identifier, at)) is None
+        assert await client.text_document_prepare_rename_async(types.PrepareRenameParams(identifier, at)) is None
+        assert await client.text_document_rename_async(types.RenameParams(identifier, at, "rows")) is None
+    here = _marked(AXES, "batch", 4, 4)[0].start
+    for new, said in (
+        ("classes", "classes is another axis here, in line 5: the two would become one; choose another name"),
+        ("a b", "'a b' cannot name an axis"),
+        ("_rows", "'_rows' cannot name an axis"),
+        ("lambda", "'lambda' cannot name an axis"),
+    ):
+        with pytest.raises(Exception, match=said):
+            await client.text_document_rename_async(types.RenameParams(identifier, here, new))
+    document.write(AXES + "def f(:\n")
+    assert not await client.text_document_references_async(
+        types.ReferenceParams(types.ReferenceContext(include_declaration=True), identifier, here)
+    )
+    document.close()
+
+
+async def test_a_lens_tells_what_a_function_gives(client: LanguageClient, root: Path) -> None:
+    """Also where its annotation has no sizes."""
+    unknown = '\n\ndef cut(x: Float[Array4, "batch 10 10 16"], n: int) -> Array4:\n    return x[:, :n]\n'
+    wrong = '\n\ndef sums(x: Float[Array4, "batch 10 10 16"]) -> Float[Array4, "batch 10 10 15"]:\n    return x\n'
+    document = Document(client, root / "lens.py", FLAT + unknown + wrong)
+    await document.told()
+    identifier = types.TextDocumentIdentifier(document.uri)
+    lenses = await client.text_document_code_lens_async(types.CodeLensParams(identifier)) or []
+    assert [(one.range.start.line, one.command and one.command.title) for one in lenses] == [
+        (5, "gives batch 400, proven"),
+        (10, "gives batch _ 10 16, 1 place is not proven"),
+        (14, "gives batch 10 10 16, does not fit"),
+    ]
     document.close()
 
 

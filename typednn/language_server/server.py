@@ -14,11 +14,13 @@ from typing import BinaryIO, final
 
 from lsprotocol import types
 from pygls import uris
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
-from pygls.workspace import TextDocument
+from pygls.workspace import PositionCodec, TextDocument
 
+from typednn.language_server.axes import axes, clash, same
 from typednn.language_server.session import Session
-from typednn.language_server.shown import Page, cures, diagnostics, hints, hover
+from typednn.language_server.shown import Page, cures, diagnostics, hints, hover, lenses
 from typednn.version import __version__
 
 _MOMENT = 0.1  # seconds without a change before a check
@@ -37,6 +39,10 @@ class Editor:
         self._checked = asyncio.Event()
         self._told: set[str] = set()
 
+    @property
+    def _codec(self) -> PositionCodec:
+        return self._server.workspace.position_codec
+
     def changed(self) -> None:
         """Check a moment from now, if nothing else changes."""
         if self._due is not None:
@@ -49,7 +55,22 @@ class Editor:
         if self._due is not None:
             await self._checked.wait()
         document = self._server.workspace.get_text_document(uri)
-        return document, Page(document.source, self._server.workspace.position_codec)
+        return document, Page(document.source, self._codec)
+
+    def axis(self, uri: str, at: types.Position) -> tuple[str, list[types.Range]]:
+        """An axis name of a text as it is now, and all the places where it means the same; none where none is."""
+        found = same(axes(Page(self._server.workspace.get_text_document(uri).source, self._codec)), at)
+        return (found[0].name if found else ""), [axis.place for axis in found]
+
+    def renamed(self, asked: types.RenameParams) -> types.WorkspaceEdit | None:
+        """An axis by another name."""
+        page = Page(self._server.workspace.get_text_document(asked.text_document.uri).source, self._codec)
+        found = axes(page)
+        places = same(found, asked.position)
+        if (wrong := clash(found, places, asked.new_name)) is not None:
+            raise JsonRpcInvalidParams(wrong)
+        edits = [types.TextEdit(axis.place, asked.new_name) for axis in places]
+        return types.WorkspaceEdit(changes={asked.text_document.uri: edits}) if edits else None
 
     def _check(self) -> None:
         documents = {
@@ -68,6 +89,8 @@ class Editor:
             workspace = self._server.client_capabilities.workspace
             if workspace is not None and workspace.inlay_hint is not None and workspace.inlay_hint.refresh_support:
                 self._server.workspace_inlay_hint_refresh(None, lambda _: None)
+            if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
+                self._server.workspace_code_lens_refresh(None, lambda _: None)
         self._due = None
         self._checked.set()
 
@@ -83,7 +106,7 @@ class Editor:
 
     def _tell(self, path: str, document: TextDocument | None) -> None:
         text = document.source if document is not None else _on_disk(path)
-        page = Page(text, self._server.workspace.position_codec)
+        page = Page(text, self._codec)
         shown = diagnostics(page, self.session.found.get(path, ()), self.session.facts(path, text))
         uri = document.uri if document is not None else uris.from_fs_path(path) or ""
         version = document.version if document is not None else None
@@ -169,6 +192,37 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         facts = editor().session.facts(os.path.abspath(document.path), page.text)
         shown = params.context.diagnostics
         return [] if facts is None else list(cures(page, params.text_document.uri, facts, params.range, shown))
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def proofs(params: types.CodeLensParams) -> list[types.CodeLens]:
+        document, page = await editor().page(params.text_document.uri)
+        facts = editor().session.facts(os.path.abspath(document.path), page.text)
+        return [] if facts is None else list(lenses(page, facts))
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def where_an_axis_is_named_first(params: types.DefinitionParams) -> types.Location | None:
+        _, places = editor().axis(params.text_document.uri, params.position)
+        return types.Location(params.text_document.uri, places[0]) if places else None
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def where_an_axis_is_named(params: types.ReferenceParams) -> list[types.Location]:
+        _, places = editor().axis(params.text_document.uri, params.position)
+        return [types.Location(params.text_document.uri, each) for each in places]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def an_axis(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        _, places = editor().axis(params.text_document.uri, params.position)
+        return [types.DocumentHighlight(each) for each in places]
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def what_is_renamed(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+        name, places = editor().axis(params.text_document.uri, params.position)
+        here = [each for each in places if each.start <= params.position <= each.end]
+        return types.PrepareRenamePlaceholder(here[0], name) if here else None
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
+        return editor().renamed(params)
 
     try:
         server.start_io(incoming, outgoing)

@@ -82,6 +82,22 @@ def hints(page: Page, facts: "ModuleFacts", within: types.Range) -> Iterator[typ
             )
 
 
+def lenses(page: Page, facts: "ModuleFacts") -> Iterator[types.CodeLens]:
+    """Above each function that has arrays: what it gives, and how much of it is proven."""
+    for function in sorted(facts.functions, key=lambda each: each.line):
+        lost = len(function.losses)
+        proof = (
+            "proven"
+            if function.verdict == "proven"
+            else f"{lost} {'place is' if lost == 1 else 'places are'} not proven"
+            if lost
+            else "does not fit"
+        )
+        title = f"gives {function.result}, {proof}" if function.result else proof
+        place = page.position(function.line, 0)
+        yield types.CodeLens(types.Range(place, place), types.Command(title, command=""))
+
+
 def hover(page: Page, facts: "ModuleFacts", at: types.Position) -> types.Hover | None:
     """The smallest expression at this place whose sizes are known, and where they come from."""
     covering = [(page.range_of(size.span), size) for size in facts.sizes]

@@ -8,7 +8,7 @@ from mypy import nodes
 from mypy.types import RawExpressionType, TupleType, Type, UnboundType, UnionType
 
 from typednn.errors import DefinitionError
-from typednn.shapes import rank
+from typednn.shapes import DTYPE_WORDS, rank
 
 # One annotated array is [kind, text, library]: ["Float", "batch 10", "numpy"]; the library is empty where only mypy's
 # types tell it. Several are alternatives. None: nothing about sizes.
@@ -16,12 +16,6 @@ Alternatives = list[list[str]]
 
 
 Aliases = Mapping[str, Alternatives]
-# jaxtyping's words. Any other type with a string in it (Literal, dict, Annotated) says nothing about arrays.
-KINDS = frozenset([
-    "Float", "Float16", "Float32", "Float64", "BFloat16", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8",
-    "UInt16", "UInt32", "UInt64", "Integer", "Bool", "Num", "Real", "Inexact", "Complex", "Complex64", "Complex128",
-    "Shaped",
-])  # fmt: skip
 _THROUGH = ("Parameter", "Buffer", "Kept", "Optional", "Union", "Final", "ClassVar")
 
 
@@ -33,7 +27,9 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
     match declared:
         case UnionType(items=items):
             return [each for item in items for each in annotation(item, aliases)]
-        case UnboundType(args=[array, string]) if word(declared) in KINDS and (text := text_of(string)) is not None:
+        case UnboundType(args=[array, string]) if (
+            word(declared) in DTYPE_WORDS and (text := text_of(string)) is not None
+        ):
             return [[word(declared), text, ""]] if rank_error(word(array), text) is None else []
         case UnboundType(args=args) if word(declared) in _THROUGH:
             return [each for argument in args for each in annotation(argument, aliases)]
@@ -122,7 +118,7 @@ def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
             case nodes.IndexExpr(
                 base=nodes.NameExpr(name=kind) | nodes.MemberExpr(name=kind),
                 index=nodes.TupleExpr(items=[array, nodes.StrExpr(value=text)]),
-            ) if kind in KINDS and rank_error(getattr(array, "name", ""), text) is None:
+            ) if kind in DTYPE_WORDS and rank_error(getattr(array, "name", ""), text) is None:
                 by_name[name] = [[kind, text, ""]]
             case _:
                 pass

@@ -33,6 +33,7 @@ from mypy.types import (
 
 from typednn.mypy_plugin import annotations, changes, syntax
 from typednn.mypy_plugin.modules import in_module
+from typednn.shapes import DTYPE_WORDS
 
 SHAPE = ErrorCode("shape", "Sizes of arrays across typednn layers and annotated functions", "typednn")
 KEY = "typednn"
@@ -407,7 +408,7 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
         tree = semantic.modules.get(semantic.cur_mod_id)
         if tree is None or id(function) in in_module(tree).changed_by_decorators:
             return analyzed
-    if len(ctx.type.args) == 2 and annotations.word(ctx.type) in annotations.KINDS:
+    if len(ctx.type.args) == 2 and annotations.word(ctx.type) in DTYPE_WORDS:
         text = annotations.text_of(ctx.type.args[1])
         wrong = None if text is None else annotations.rank_error(annotations.word(ctx.type.args[0]), text)
         if wrong:
@@ -466,7 +467,7 @@ def mark_aliases(tree: nodes.MypyFile, string: Instance) -> None:
     """Put the strings of a module's aliases, ``Images = Float[Array4, "batch 28 28 1"]``, into mypy's types of them,
     which have lost them.
     """
-    for name, said in in_module(tree).aliases.items():
+    for name, said in annotations.aliases(tree.defs).items():
         node = tree.names[name].node if name in tree.names else None
         target = get_proper_type(node.target) if isinstance(node, nodes.TypeAlias) else None
         library = library_of(target)

@@ -5,13 +5,14 @@ lost.
 import ast
 import os
 from collections.abc import Iterator
+from functools import reduce
 
 from mypy import nodes
 from mypy.types import AnyType, CallableType, TupleType, Type, get_proper_type
 
 from typednn.mypy_plugin import changes, classes, facts, syntax
 from typednn.mypy_plugin.body import Body
-from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Value, printed, written_shape
+from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Value, join, printed, written_shape
 from typednn.shapes import Dim
 
 _COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare, ast.IfExp)
@@ -195,7 +196,10 @@ def _function(body: Body) -> facts.Function | None:
         return None
     verdict = "proven" if not lost and all(known) and not body.problems else "partly" if any(known) else "unknown"
     name = f"{body.info.name}.{body.function.name}" if body.info is not None else body.function.name
-    return facts.Function(name, body.function.line, verdict, tuple(lost))
+    returned = [each.value for each in _walked(body) if isinstance(each, ast.Return) and each.value is not None]
+    values = [body.evaluator.values.get(id(syntax.origin(each)), UNKNOWN) for each in returned]
+    result, _ = (shown(reduce(join, values)) if values else None) or ("", "")
+    return facts.Function(name, body.function.line, verdict, tuple(lost), result)
 
 
 def _short(node: ast.expr) -> str:

@@ -57,12 +57,15 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How much is known of a function: ``verdict`` is "proven", "partly" or "unknown"."""
+    """How much is known of a function: ``verdict`` is "proven", "partly" or "unknown"; ``result`` the sizes that it
+    gives, empty where they are not known.
+    """
 
     name: str
     line: int
     verdict: str
     losses: tuple[Loss, ...] = ()
+    result: str = ""
 
 
 @dataclass(slots=True)

@@ -14,12 +14,25 @@ Three answers are kept apart: *same* (whatever the sizes are), *differ* (whateve
 what differs is refused; what is open is decided by the first array. So nothing that could run is ever refused.
 """
 
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, label, number_of_axes, parse, rank, sizes
+from typednn.shapes.axes import (
+    DTYPE_WORDS,
+    Mismatch,
+    Shape,
+    Slot,
+    Unifier,
+    align,
+    label,
+    number_of_axes,
+    parse,
+    rank,
+    sizes,
+)
 from typednn.shapes.dims import Dim, Pair, differ, leave, same, solve, undecided
 from typednn.shapes.expressions import Lookup, evaluate, operation, unknown, write
 from typednn.shapes.flow import Axis, Constraint, Flow, side_by_side, split_contract
 
 __all__ = [
+    "DTYPE_WORDS",
     "Axis",
     "Constraint",
     "Dim",

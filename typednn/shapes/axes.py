@@ -24,6 +24,12 @@ from typednn.shapes.dims import Dim, differ, leave, same, solve
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 
 Shape: TypeAlias = "Sequence[Dim | None]"
+# jaxtyping's words for dtypes. Any other type with a string in it (Literal, dict, Annotated) says nothing about arrays.
+DTYPE_WORDS = frozenset([
+    "Float", "Float16", "Float32", "Float64", "BFloat16", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8",
+    "UInt16", "UInt32", "UInt64", "Integer", "Bool", "Num", "Real", "Inexact", "Complex", "Complex64", "Complex128",
+    "Shaped",
+])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
