@@ -22,6 +22,8 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     bounds       the sizes of slices
     values       what is known of a value
     classes      what a class declares about sizes, kept in mypy's cache
+    modules      what the statements of one module declare
+    decorators   decorators that keep a function as it is
     changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
     annotations  the annotations of arrays, as they are written
@@ -63,6 +65,7 @@ from typednn.errors import ArgumentError
 from typednn.mypy_plugin import classes, collecting, facts, options
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
+from typednn.mypy_plugin.modules import in_module
 from typednn.mypy_plugin.reveals import Reveals
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
@@ -138,8 +141,13 @@ class TypednnPlugin(Plugin):
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
         declared = get_proper_type(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
-        if isinstance(node, Decorator) and classes.holds_aliases(declared):
-            return None  # whether the decorator keeps what they say is not known of another module
+        if isinstance(node, Decorator):
+            tree = _checker(checker_state.type_checker).tree
+            own = node.name in tree.names and tree.names[node.name].node is node
+            if own and in_module(tree).keeps_signature(node.original_decorators):
+                declared = get_proper_type(node.func.type)
+            elif classes.holds_aliases(declared):
+                return None  # whether the decorator keeps what they say is not known
         signature = classes.function_signature(declared)
         if signature is None or not isinstance(declared, CallableType):
             return None

@@ -135,7 +135,7 @@ def read_class(ctx: ClassDefContext) -> None:
     if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
         return
     module = in_module(tree)
-    functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, known=True)
+    functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, module.keeps_signature)
     methods = {
         name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None
     }

@@ -2,12 +2,13 @@
 
 import ast
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from mypy import nodes
 
-from typednn.mypy_plugin import annotations, changes, syntax
+from typednn.mypy_plugin import annotations, changes, decorators, syntax
 
 
 @dataclass
@@ -34,8 +35,17 @@ class InModule:
     @cached_property
     def changed_by_decorators(self) -> set[int]:
         """The functions of which a decorator may make something else, by their ids."""
-        decorators = syntax.decorated(self.statements)
-        return {id(each.func) for each in decorators if not syntax.keeps_signature(each.original_decorators)}
+        functions = syntax.decorated(self.statements)
+        return {id(each.func) for each in functions if not self.keeps_signature(each.original_decorators)}
+
+    @cached_property
+    def keeping(self) -> frozenset[str]:
+        """Its own decorators that keep a function as it is."""
+        return decorators.keeping(self.body)
+
+    def keeps_signature(self, several: Iterable[nodes.Expression]) -> bool:
+        """Whether a function of this module under these decorators still is what its annotations say."""
+        return syntax.keeps_signature(several, self.keeping)
 
     @cached_property
     def touched(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from mypy.types import CallableType, Instance, NoneType, TupleType, Type, TypedD
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.modules import in_module
-from typednn.mypy_plugin.syntax import keeps_signature, origin, raises_where_it_yields
+from typednn.mypy_plugin.syntax import origin, raises_where_it_yields
 from typednn.mypy_plugin.types import of_numbers, rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number, unshared
 from typednn.shapes import Pair, leave, undecided
@@ -92,7 +92,9 @@ class Names:
         symbol = (function.info.names if function.info else self.api.tree.names).get(function.name)
         node = symbol.node if symbol is not None else None
         first = node.items[0] if isinstance(node, nodes.OverloadedFuncDef) and node.is_property else node
-        return isinstance(first, nodes.Decorator) and keeps_signature(first.original_decorators)
+        return isinstance(first, nodes.Decorator) and in_module(self.api.tree).keeps_signature(
+            first.original_decorators
+        )
 
     @property
     def reshapes(self) -> bool:

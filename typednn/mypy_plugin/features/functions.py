@@ -92,7 +92,7 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
         node = node.items[0]
     decorators = node.original_decorators if isinstance(node, nodes.Decorator) else []
     function = node.func if isinstance(node, nodes.Decorator) else node
-    if not isinstance(function, nodes.FuncDef) or not syntax.keeps_signature(decorators):
+    if not isinstance(function, nodes.FuncDef) or not call.context.scope.keeps_signature(function):
         return UNKNOWN
     if function.is_property or any(
         syntax.last_name(syntax.expression(each)) == "cached_property" for each in decorators

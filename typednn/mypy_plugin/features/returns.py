@@ -53,7 +53,7 @@ def yielded(
 ) -> None:
     """``yield x``: checked against the annotation of the generator; ``yield from xs``."""
     where = f"{function.info.name}.{function.name}" if function.info else function.name
-    declared = get_proper_type(_result_type(function))
+    declared: Type | None = _result_type(function)
     if isinstance(node, ast.Yield):
         declared = declared.args[0] if isinstance(declared, Instance) and declared.args else None
     _broken_inside(context, f"{where} must yield", value, declared, attributes, node)
