@@ -58,17 +58,20 @@ class Statements(Evaluator):
         return inner
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
-        self.watch(statements)
-        after = self.run(statements, env)
+        after = self.run(statements, self._entered(statements, env))
         return reduce(either, self._exits, after) or {}
 
     def returned(self, statements: Sequence[ast.stmt], env: Environment) -> Value:
-        self.watch(statements)
         values: list[Value] = []
         self.returns = lambda value, _: values.append(value)
-        if self.run(statements, env) is not None:
+        if self.run(statements, self._entered(statements, env)) is not None:
             values.append(Constant(None))
         return reduce(join, values) if values else UNKNOWN
+
+    def _entered(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
+        """The names at the start of a body: a list that a function inside may change is not known."""
+        self.watch(statements)
+        return env | {name: unshared(env[name]) for name in self.reached & env.keys()}
 
     def run(self, statements: Sequence[ast.stmt], env: Environment) -> Environment | None:
         """The environment afterwards; None where nothing comes after."""
