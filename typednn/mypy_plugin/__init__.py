@@ -14,13 +14,17 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     calls        which function a call means; looks up the meaning of names in
     features/    the table from a name to its analysis: one file per feature
     python       Python's own syntax
+    containers   lists, dicts and tuples of arrays against annotations
     sizes        arrays against annotations
     context      the input of an analysis
     names        the meaning of a module's names
     types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
+    bounds       the sizes of slices
     values       what is known of a value
     classes      what a class declares about sizes, kept in mypy's cache
     sources      what a module defines, kept in mypy's cache: its functions as text
+    modules      what the statements of one module declare
+    decorators   decorators that keep a function as it is
     changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
     annotations  the annotations of arrays, as they are written
@@ -55,13 +59,14 @@ from mypy.plugin import (
     Plugin,
     ReportConfigContext,
 )
-from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
+from mypy.types import AnyType, CallableType, FunctionLike, Instance, Type, TypeOfAny, get_proper_type
 
 from typednn import shapes
 from typednn.errors import ArgumentError
 from typednn.mypy_plugin import classes, collecting, facts, options, sources
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
+from typednn.mypy_plugin.modules import in_module
 from typednn.mypy_plugin.reveals import Reveals
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
@@ -96,6 +101,8 @@ class TypednnPlugin(Plugin):
         and by whole seconds, and would take another text of the same second and size for the one that was checked.
         """
         self._refuse()
+        if not ctx.is_check:  # mypy is about to keep the module in its cache
+            self._mark_aliases(ctx.id)
         known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
         tree = None if ctx.is_check else (self._modules or {}).get(ctx.id)  # what mypy is about to write
         self._keep(tree)
@@ -105,6 +112,11 @@ class TypednnPlugin(Plugin):
             asked = bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
             return {**known, "asked": True} if asked else known
         return {**known, "just saved": True} if _saved(ctx.path) >= self._began else known
+
+    def _mark_aliases(self, module: str) -> None:
+        tree, string = self._node(module), self._node("builtins.str")
+        if isinstance(tree, nodes.MypyFile) and isinstance(string, TypeInfo) and not tree.is_stub:
+            classes.mark_aliases(tree, Instance(string, []))
 
     def get_additional_deps(self, file: nodes.MypyFile) -> list[tuple[int, str, int]]:
         """None; asked of each file that is not in the cache, before it is checked."""
@@ -142,12 +154,19 @@ class TypednnPlugin(Plugin):
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
-        if signature is None:
-            return (
-                self._hook(_called) if isinstance(node, FuncDef | Decorator) and self._builds(node.fullname) else None
-            )
-        return self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
+        declared = get_proper_type(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
+        if isinstance(node, Decorator):
+            tree = _checker(checker_state.type_checker).tree
+            own = node.name in tree.names and tree.names[node.name].node is node
+            if own and in_module(tree).keeps_signature(node.original_decorators):
+                declared = get_proper_type(node.func.type)
+            elif classes.holds_aliases(declared):
+                return None  # whether the decorator keeps what they say is not known
+        signature = classes.function_signature(declared)
+        if signature is not None and isinstance(declared, CallableType):
+            return self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature, declared)))
+        function = isinstance(node, FuncDef | Decorator)
+        return self._hook(_called) if function and self._builds(node.fullname) else None
 
     def get_method_hook(self, fullname: str) -> Hook | None:
         self._notice()
@@ -162,7 +181,8 @@ class TypednnPlugin(Plugin):
         signature = classes.method(info, name)
         if signature is None:
             return self._hook(_called) if self._builds(info.fullname) else None
-        return self._hook(partial(_called, signature=(f"{info.name}.{name}", signature)))
+        known = f"{info.name}.{name}", signature, classes.type_of(info, name)
+        return self._hook(partial(_called, signature=known))
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         owner, _, name = fullname.rpartition(".")
@@ -283,9 +303,7 @@ def _stacked(body: Body, ctx: MethodContext) -> Type:
     return ctx.default_return_type
 
 
-def _called(
-    body: Body, ctx: FunctionContext | MethodContext, signature: tuple[str, classes.Signature] | None = None
-) -> Type:
+def _called(body: Body, ctx: FunctionContext | MethodContext, signature: classes.Known | None = None) -> Type:
     """A call of a layer, of what has annotations, or of what may build layers: it is checked when the module is."""
     if signature is not None:
         body.remember(ctx.context, signature)

@@ -77,7 +77,7 @@ def rank_error(name: str, text: str) -> str | None:
     return f"{name} promises {promised[1]} axes, got {written} axes in the string {text!r}; {cure}"
 
 
-def elements(result: Type) -> Sequence[Type]:
+def elements(result: Type | None) -> Sequence[Type]:
     """The types that a function returns: those of a tuple one by one."""
     match result:
         case TupleType(items=items):
@@ -85,7 +85,7 @@ def elements(result: Type) -> Sequence[Type]:
         case UnboundType(args=args) if word(result) in ("tuple", "Tuple"):
             return args
         case _:
-            return [result]
+            return [] if result is None else [result]
 
 
 def declared(statements: Iterable[nodes.Statement]) -> Iterator[tuple[str, Type | None, nodes.Expression]]:
@@ -93,6 +93,8 @@ def declared(statements: Iterable[nodes.Statement]) -> Iterator[tuple[str, Type 
     for statement in statements:
         if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
             yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
+        elif isinstance(statement, nodes.TypeAliasStmt) and (value := statement.value.expr()) is not None:
+            yield statement.name.name, None, value
 
 
 def declared_on_self(function: nodes.FuncDef | None) -> Iterator[tuple[str, Type | None]]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, cast
 
 from mypy import nodes
@@ -23,9 +23,10 @@ from typednn.mypy_plugin import annotations, changes, classes, syntax
 from typednn.mypy_plugin.array_functions.dtypes import WEAK_BOOL, WEAK_FLOAT
 from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import constants, symbolic
-from typednn.mypy_plugin.features.returns import returned
+from typednn.mypy_plugin.features.returns import returned, yielded
+from typednn.mypy_plugin.modules import in_module
 from typednn.mypy_plugin.names import ConstructionCache, Names
-from typednn.mypy_plugin.sizes import names_of, promised
+from typednn.mypy_plugin.sizes import names_of
 from typednn.mypy_plugin.statements import Statements
 from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
@@ -40,7 +41,6 @@ from typednn.mypy_plugin.values import (
     Pack,
     Reference,
     Value,
-    join,
     lookup,
     printed,
     symbol,
@@ -77,13 +77,13 @@ class Body(Names):
         self.undecided: list[tuple[nodes.Context, Pair]] = []
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
-        self.signatures: dict[int, tuple[nodes.Context, tuple[str, classes.Signature] | None]] = {}
+        self.signatures: dict[int, tuple[nodes.Context, classes.Known | None]] = {}
         self.function: nodes.FuncDef | None = scope if isinstance(scope, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
         self.in_constructor: bool = (
             self.info is not None and self.function is not None and self.function.name == "__init__"
         )
-        module_facts = classes.in_module(api.tree)
+        module_facts = in_module(api.tree)
         self.annotated: classes.Signature | None = (
             classes.signature(self.function, module_facts.aliases) if self.function is not None else None
         )
@@ -138,6 +138,7 @@ class Body(Names):
             self.evaluator.rigid = self._rigid(None)
         if self.function is not None and self.annotated is not None:
             self.evaluator.returns = partial(returned, self.evaluator, self.function, self.annotated, self.attributes)
+            self.evaluator.yields = partial(yielded, self.evaluator, self.function, self.attributes)
         return {each.variable.name: self._parameter(each) for each in arguments} | env
 
     def _rigid(self, own: Layer | None) -> tuple[frozenset[str], ...]:
@@ -191,13 +192,15 @@ class Body(Names):
             return UNKNOWN
         library = classes.library_of(declared)
         alternatives = self.parameters.get(name, []) if library else []
-        if alternatives:  # of several, what they agree on
-            each = [promised(self.evaluator, [kind, text, library], self.attributes) for kind, text, _ in alternatives]
-            return reduce(join, each)
+        if alternatives:
+            return self.evaluator.promised([[kind, text, library] for kind, text, _ in alternatives])
         plain = declared.type.fullname if isinstance(declared, Instance) else ""
         if plain in ("builtins.float", "builtins.bool"):
             return Array(Flow.of(()), WEAK_FLOAT if plain == "builtins.float" else WEAK_BOOL)
-        return symbol(name + DOT, positive=False) if plain == "builtins.int" else value_of(declared)
+        if plain == "builtins.int":
+            return symbol(name + DOT, positive=False)
+        value = value_of(declared, self.evaluator.promised)
+        return unshared(value) if name in self.evaluator.reached else value
 
     # ------------------------------------------------------------------ following mypy
 
@@ -372,10 +375,10 @@ class Body(Names):
         expression = syntax.origin(node)
         return self.type_of(expression) if isinstance(expression, nodes.Expression) else None
 
-    def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
+    def signature(self, node: ast.expr) -> classes.Known | None:
         return self.signatures.get(id(syntax.origin(node)), (None, None))[1]
 
-    def remember(self, context: nodes.Context, signature: tuple[str, classes.Signature]) -> None:
+    def remember(self, context: nodes.Context, signature: classes.Known) -> None:
         """Keep the annotations of what ``context`` calls; none for a union whose members differ."""
         _, earlier = self.signatures.get(id(context), (None, signature))
         self.signatures[id(context)] = (context, signature if earlier == signature else None)

@@ -14,6 +14,7 @@ from mypy.types import CallableType, NoneType
 
 from typednn.mypy_plugin import classes, sources, syntax
 from typednn.mypy_plugin.body import Body, Scope
+from typednn.mypy_plugin.modules import in_module
 from typednn.mypy_plugin.names import ConstructionCache, Names
 from typednn.mypy_plugin.options import Options
 from typednn.mypy_plugin.statements import Statements
@@ -46,8 +47,20 @@ class Checking:
             self._noticed[id(api)] = api
             sources.keep(api.tree)
             self.cache.begin()
+            self._mark_aliases(api)
             if not api.tree.is_stub and not getattr(api, "can_skip_diagnostics", False):
                 api.deferred_nodes.append(DeferredNode(_last(api), None))
+
+    def _mark_aliases(self, api: TypeChecker) -> None:
+        """Those of this module, and of the modules whose names it has."""
+        string = api.named_type("builtins.str")
+        named = (symbol.node for symbol in api.tree.names.values())
+        modules = {
+            each.module if isinstance(each, nodes.TypeAlias) else getattr(each, "fullname", "") for each in named
+        }
+        for name in sorted({api.tree.fullname, *modules} & api.modules.keys()):
+            if not api.modules[name].is_stub:
+                classes.mark_aliases(api.modules[name], string)
 
     def body(self, api: TypeChecker) -> Body:
         """The scope that mypy is in: it makes a new binder whenever it begins to check one."""
@@ -134,9 +147,11 @@ def _within(
 
 
 def _annotated(scope: Scope, api: TypeChecker) -> bool:
-    return (
-        isinstance(scope, nodes.FuncDef) and classes.signature(scope, classes.in_module(api.tree).aliases) is not None
-    )
+    """Whether a function has annotated arrays: in its header, or for a name at the top of its body."""
+    if not isinstance(scope, nodes.FuncDef):
+        return False
+    declared = (each.type for each in scope.body.body if isinstance(each, nodes.AssignmentStmt))
+    return any(map(classes.holds_arrays, declared)) or classes.signature(scope, in_module(api.tree).aliases) is not None
 
 
 def _assigned(scope: Names, text: str) -> Value:

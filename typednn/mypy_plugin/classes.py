@@ -10,8 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias, TypedDict, cast
 
 from mypy import nodes
@@ -23,13 +22,17 @@ from mypy.types import (
     Instance,
     LiteralType,
     NoneType,
+    TupleType,
     Type,
+    TypeAliasType,
+    TypedDictType,
     TypeVarType,
     UnionType,
     get_proper_type,
 )
 
 from typednn.mypy_plugin import annotations, changes, syntax
+from typednn.mypy_plugin.modules import in_module
 from typednn.shapes import DTYPE_WORDS
 
 SHAPE = ErrorCode("shape", "Sizes of arrays across typednn layers and annotated functions", "typednn")
@@ -68,6 +71,8 @@ class Signature(TypedDict):
     result: list[annotations.Alternatives]
 
 
+# Of a function that is called: its name, its annotation strings, its type.
+Known: TypeAlias = tuple[str, Signature, CallableType | None]
 Field: TypeAlias = tuple[str, annotations.Alternatives]  # the annotation's own name, such as Parameter; what it says
 
 
@@ -92,7 +97,16 @@ class ClassFacts(TypedDict):
 def signature(function: nodes.FuncDef, aliases: annotations.Aliases) -> Signature | None:
     """The annotation strings of a function whose source is at hand; None if it has none."""
     names = [each.variable.name for each in function.arguments]  # the type has none for those before /
-    return _read(function.unanalyzed_type, lambda each: annotations.annotation(each, aliases), names)
+    written = _read(function.unanalyzed_type, lambda each: annotations.annotation(each, aliases), names)
+    typed = _read(get_proper_type(function.type), alternatives_of, names)  # with aliases of other modules
+    if written is None or typed is None:
+        return written or typed
+    pairs = zip(written["parameters"], typed["parameters"], strict=True)
+    ends = zip(written["result"], typed["result"], strict=False)
+    return {
+        "parameters": [(name, one or other) for (name, one), (_, other) in pairs],
+        "result": [one or other for one, other in ends],
+    }
 
 
 def _read(
@@ -103,7 +117,8 @@ def _read(
     kinds = zip(names or declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
     parameters = [(_place(kind) + (name or ""), alternatives_of(each)) for name, kind, each in kinds]
     result = list(map(alternatives_of, annotations.elements(get_proper_type(declared.ret_type))))
-    return {"parameters": parameters, "result": result} if any(text for _, text in parameters) or any(result) else None
+    said = any(text for _, text in parameters) or any(result)
+    return {"parameters": parameters, "result": result} if said or holds_arrays(declared) else None
 
 
 def _place(kind: nodes.ArgKind) -> str:
@@ -120,7 +135,7 @@ def read_class(ctx: ClassDefContext) -> None:
     if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
         return
     module = in_module(tree)
-    functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, known=True)
+    functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, module.keeps_signature)
     methods = {
         name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None
     }
@@ -160,59 +175,6 @@ def read_class(ctx: ClassDefContext) -> None:
         info.bases[0] = _marked(info.bases[0], text, ctx.api.named_type("builtins.str"))
 
 
-@dataclass
-class InModule:
-    """What the statements of a whole module declare, each read when it is first needed."""
-
-    statements: list[nodes.Statement]
-
-    @cached_property
-    def aliases(self) -> annotations.Aliases:
-        """Its aliases of annotations."""
-        return annotations.aliases(self.statements)
-
-    @cached_property
-    def assigned(self) -> set[str]:
-        """The attributes that it assigns on anything but self."""
-        return changes.assigned(self.body, others=True)
-
-    @cached_property
-    def altered(self) -> frozenset[str]:
-        """What it may change of other modules: what it assigns on anything but self, and imported names."""
-        imports = [each for each in self.statements if isinstance(each, nodes.ImportFrom)]
-        names = {bound or name: name for each in imports for name, bound in each.names}
-        return frozenset(self.assigned.union(names[name] for name in changes.changed(self.body) if name in names))
-
-    @cached_property
-    def copied(self) -> set[str]:
-        """The names that it assigns to other names: the types of both must stay compatible."""
-        return changes.copied(self.body)
-
-    @cached_property
-    def changed_by_decorators(self) -> set[int]:
-        """The functions of which a decorator may make something else, by their ids."""
-        decorators = syntax.decorated(self.statements)
-        return {id(each.func) for each in decorators if not syntax.keeps_signature(each.original_decorators)}
-
-    @cached_property
-    def touched(self) -> frozenset[str]:
-        """The names that it changes more than once, in functions too: a list may then hold something else."""
-        return frozenset(name for name, times in Counter(changes.changed(self.body)).items() if times > 1)
-
-    @cached_property
-    def reshapes(self) -> bool:
-        """Whether something in it sets the shape of an array in place."""
-        return changes.reshapes(self.body)
-
-    @cached_property
-    def body(self) -> list[ast.stmt]:
-        """As Python's own syntax tree."""
-        return syntax.block(self.statements)
-
-
-_latest: list[InModule] = []
-
-
 def _of_formula(formula: Signature) -> dict[str, Signature]:
     """What the methods that are made of a formula take and give: of a layer where it has one input, else of a loss."""
     parameters, result = formula["parameters"], formula["result"]
@@ -226,13 +188,6 @@ def _of_formula(formula: Signature) -> dict[str, Signature]:
         "loss_and_grad": [[], prediction],
     }
     return {name: {"parameters": parameters, "result": gives} for name, gives in results.items()}
-
-
-def in_module(tree: nodes.MypyFile) -> InModule:
-    """Of one module at a time; the daemon puts new statements into a tree that it keeps."""
-    if not _latest or _latest[0].statements is not tree.defs:
-        _latest[:] = [InModule(tree.defs)]
-    return _latest[0]
 
 
 def _marked(instance: Instance, text: str, string: Instance) -> Instance:
@@ -312,12 +267,21 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
             declared = get_proper_type(function.type) if isinstance(function, nodes.FuncDef) else None
             if facts is None and base.is_named_tuple:  # mypy shows a plugin no NamedTuple's body
                 return function_signature(declared)
+            if signature is None and isinstance(node, nodes.FuncDef):
+                return function_signature(declared)
             return (
                 of_arrays(signature, declared)
                 if signature is not None and isinstance(declared, CallableType)
                 else signature
             )
     return None
+
+
+def type_of(info: nodes.TypeInfo, name: str) -> CallableType | None:
+    """The type of a method."""
+    node = member(info, name)
+    declared = get_proper_type(node.func.type if isinstance(node, nodes.Decorator) else getattr(node, "type", None))
+    return declared if isinstance(declared, CallableType) else None
 
 
 def member(info: nodes.TypeInfo | None, name: str) -> nodes.SymbolNode | None:
@@ -469,11 +433,55 @@ def _with_string(array: Instance, text: str, string: Instance) -> Instance:
     return cast("Instance", cast(Any, array).copy_modified(args=[*array.args[:-1], _marked(dtype, text, string)]))
 
 
+def holds_arrays(declared: Type | None) -> bool:
+    """Whether an annotated array stands somewhere in a type, such as in ``list[Float[Array2, "batch 10"]]``."""
+    if isinstance(declared, TypeAliasType) and declared.is_recursive:
+        return False
+    plain = get_proper_type(declared)
+    own = isinstance(plain, Instance) and alternatives_of(plain)
+    return bool(own) or any(map(holds_arrays, _inner_types(plain)))
+
+
+def _inner_types(declared: Type | None) -> Iterable[Type]:
+    match declared:
+        case Instance(args=args):
+            return args
+        case UnionType(items=items) | TupleType(items=items):
+            return items
+        case TypedDictType(items=fields):
+            return fields.values()
+        case CallableType(arg_types=parameters, ret_type=result):
+            return (*parameters, result)
+        case _:
+            return ()
+
+
+def holds_aliases(declared: Type | None) -> bool:
+    """Whether an alias of an annotation stands somewhere in a type."""
+    if isinstance(declared, TypeAliasType):
+        return holds_arrays(declared)
+    return any(map(holds_aliases, _inner_types(declared)))
+
+
+def mark_aliases(tree: nodes.MypyFile, string: Instance) -> None:
+    """Put the strings of a module's aliases, ``Images = Float[Array4, "batch 28 28 1"]``, into mypy's types of them,
+    which have lost them.
+    """
+    for name, said in annotations.aliases(tree.defs).items():
+        node = tree.names[name].node if name in tree.names else None
+        target = get_proper_type(node.target) if isinstance(node, nodes.TypeAlias) else None
+        library = library_of(target)
+        if isinstance(node, nodes.TypeAlias) and isinstance(target, Instance) and library:
+            node.target = _with_string(target, json.dumps(_of(library, said)), string)
+
+
 def alternatives_of(declared: Type) -> annotations.Alternatives:
     """The strings that `annotate` put on a type."""
     match get_proper_type(declared):
         case UnionType(items=items):
-            return [each for item in items for each in alternatives_of(item)]
+            each = [alternatives_of(item) for item in items]
+            plain = any(library_of(item) and not said for item, said in zip(items, each, strict=True))
+            return [] if plain else [said for alternatives in each for said in alternatives]
         case Instance(extra_attrs=ExtraAttrs(attrs=attrs)) if isinstance(mark := attrs.get(MARK), LiteralType):
             text = str(mark.value)  # a class has its facts there, an object
             return cast("annotations.Alternatives", json.loads(text)) if text.startswith("[[") else []

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from mypy.nodes import TypeInfo
 
+from typednn.mypy_plugin.bounds import beyond
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
-from typednn.mypy_plugin.values import UNKNOWN, Array, Environment, Layer, Many, Pack, Value
+from typednn.mypy_plugin.values import UNKNOWN, Array, Entries, Environment, Layer, Many, Pack, Value
 from typednn.shapes import Dim, Lookup, differ, same, unknown
 
 Result = TypeVar("Result")
@@ -102,6 +103,8 @@ class Comparison:
             return True
         if not self.numbers and (a.value is not None or b.value is not None):
             return False
+        if never := beyond(a, b):
+            return names.isdisjoint(self.flexible) and any(never <= each for each in self.rigid)
         rounded = any(not isinstance(atom, str) for size in (a, b) for product, _ in size.terms for atom in product)
         if rounded or not names or not any(names <= each for each in self.rigid) or same(a, b):
             return False
@@ -156,7 +159,7 @@ def once(analysis: Analysis) -> Analysis:
 
 def forget_arrays(env: Environment) -> None:
     """The shape of an array was set in place: any name, and any list, may hold this array."""
-    env |= {name: UNKNOWN for name, value in env.items() if isinstance(value, Array | Pack | Many)}
+    env |= {name: UNKNOWN for name, value in env.items() if isinstance(value, Array | Pack | Many | Entries)}
 
 
 def mutated(target: ast.expr, env: Environment) -> None:

@@ -5,16 +5,17 @@ certainly exists. `Calls` says what a call, an operator or an attribute means.
 """
 
 import ast
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 
 from typednn.mypy_plugin import changes, python, syntax
+from typednn.mypy_plugin.annotations import Alternatives
 from typednn.mypy_plugin.calls import Calls
 from typednn.mypy_plugin.context import Call, forget_arrays, mutated
 from typednn.mypy_plugin.features import arrays
-from typednn.mypy_plugin.sizes import keeps
+from typednn.mypy_plugin.sizes import keeps, promised
 from typednn.mypy_plugin.values import (
     DOT,
     UNKNOWN,
@@ -50,9 +51,14 @@ class Evaluator(Calls):
     # How many elements loops here may evaluate one by one: of loops within each other the product, so that the cost
     # stays that of one.
     unrolled: int = field(default=python.UNROLLED, init=False)
+    yields: Callable[[Value, ast.Yield | ast.YieldFrom], None] | None = field(default=None, init=False)
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
     unsteady: frozenset[str] = frozenset()  # names that are assigned more than once, or changed in place
     reached: frozenset[str] = frozenset()  # names of lists and dicts that functions inside may change: unknown
+
+    def promised(self, said: Alternatives) -> Value:
+        """An array with an annotation of this body; with several, what they agree on."""
+        return reduce(join, [promised(self, each, self.attributes) for each in said])
 
     def begin(self) -> None:
         super().begin()
@@ -139,6 +145,8 @@ class Evaluator(Calls):
             self.scope.leave_open(node)
         if value is UNKNOWN:
             value = self.scope.typed(node)
+        if value is UNKNOWN and isinstance(node, ast.Attribute | ast.Subscript) and _root(node) not in self.unsteady:
+            value = self.scope.declared(node)
         return self._noted(node, value)
 
     def _noted(self, node: ast.expr, value: Value) -> Value:
@@ -209,9 +217,13 @@ class Evaluator(Calls):
             case ast.SetComp(elt=element, generators=generators):
                 self.flexible.update(sizes_in(self._comprehension(element, generators, env)))
                 return UNKNOWN
-            case ast.Yield(value=ast.expr() as inner) | ast.YieldFrom(value=inner) | ast.Await(value=inner):
-                self.evaluate(inner, env)
+            case ast.Yield(value=ast.expr() as inner) | ast.YieldFrom(value=inner):
+                value = self.evaluate(inner, env)
+                if self.yields is not None:
+                    self.yields(value, node)
                 return UNKNOWN
+            case ast.Await(value=inner):
+                return self.evaluate(inner, env)  # a coroutine stands for its result
             case ast.DictComp(key=key, value=entry, generators=generators):
                 pairs = self._comprehension(ast.Tuple(elts=[key, entry], ctx=ast.Load()), generators, env)
                 return python.dictionary(pairs)
@@ -404,6 +416,13 @@ class Evaluator(Calls):
             self.decided(self.evaluate(condition, env), condition)
         inner = self._generated(element, further, env)
         return inner if not isinstance(inner, list) else reduce(join, inner) if inner else UNKNOWN
+
+
+def _root(node: ast.expr) -> str:
+    """The name that an item, or an attribute, is taken from."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _has_another_name(node: ast.expr) -> bool:

@@ -12,15 +12,18 @@ from typing import Any, TypeVar, cast
 from mypy import nodes
 from mypy.checker import TypeChecker
 from mypy.server.trigger import make_trigger
-from mypy.types import CallableType, Instance, NoneType, Type, get_proper_type
+from mypy.types import CallableType, Instance, NoneType, TupleType, Type, TypedDictType, get_proper_type
 
 from typednn.mypy_plugin import classes, sources, syntax
-from typednn.mypy_plugin.types import rank_of, value_of
+from typednn.mypy_plugin.modules import in_module
+from typednn.mypy_plugin.types import of_numbers, rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Layer, Many, Pack, Reference, Value, number, unshared
 from typednn.shapes import Pair, leave, undecided
 
 Result = TypeVar("Result")
 
+# The classes of what `contextmanager` makes of a generator: its call is known by what the generator yields.
+OF_GENERATORS = ("contextlib._GeneratorContextManager", "contextlib._AsyncGeneratorContextManager")
 CALLS = 20_000  # of functions and constructors that are evaluated in one module; further ones are unknown
 
 
@@ -112,17 +115,19 @@ class Names:
         symbol = (function.info.names if function.info else self.api.tree.names).get(function.name)
         node = symbol.node if symbol is not None else None
         first = node.items[0] if isinstance(node, nodes.OverloadedFuncDef) and node.is_property else node
-        return isinstance(first, nodes.Decorator) and syntax.keeps_signature(first.original_decorators)
+        return isinstance(first, nodes.Decorator) and in_module(self.api.tree).keeps_signature(
+            first.original_decorators
+        )
 
     @property
     def reshapes(self) -> bool:
         """Whether a function of the module that mypy checks may set the shape of an array in place."""
-        return classes.in_module(self.api.tree).reshapes
+        return in_module(self.api.tree).reshapes
 
     @property
     def altered(self) -> tuple[frozenset[str], bool]:
         """What the module that mypy checks may change of others, by name; whether it sets the shapes of arrays."""
-        return classes.in_module(self.api.tree).altered, self.reshapes
+        return in_module(self.api.tree).altered, self.reshapes
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         """The value of a name."""
@@ -208,8 +213,24 @@ class Names:
         """What the type alone says of an expression."""
         return value_of(self.type_at(node))
 
-    def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
-        """The name and the annotation strings of the function that a call calls."""
+    def signature(self, node: ast.expr) -> classes.Known | None:
+        """What is known of the function that a call calls."""
+
+    def declared(self, node: ast.Attribute | ast.Subscript) -> Value:
+        """What a class declares of its field, ``batch.x``, or a TypedDict, ``batch["x"]``: nothing of a list, which may
+        hold something else by now. The names of its axes are the class's own.
+        """
+        field: Type | None = None
+        match node, get_proper_type(self.type_at(node.value)):
+            case ast.Attribute(attr=name), (Instance(type=info) | TupleType(partial_fallback=Instance(type=info))) if (
+                isinstance(variable := classes.member(info, name), nodes.Var) and not variable.is_inferred
+            ):
+                field = variable.type
+            case ast.Subscript(slice=ast.Constant(value=str() as name)), TypedDictType(items=fields):
+                field = fields.get(name)
+            case _:
+                pass
+        return unshared(value_of(field, of_numbers))
 
     def complain(
         self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None
@@ -239,6 +260,9 @@ class Names:
         declared = get_proper_type(self.type_at(manager))
         leave = declared.type.get("__exit__") if isinstance(declared, Instance) else None
         kind = get_proper_type(leave.type) if leave is not None else None
+        called = getattr(syntax.origin(manager.func), "node", None) if isinstance(manager, ast.Call) else None
+        if isinstance(called, nodes.Decorator) and self.class_name(manager) in OF_GENERATORS:
+            return syntax.raises_where_it_yields(called.func)
         return isinstance(kind, CallableType) and isinstance(get_proper_type(kind.ret_type), NoneType)
 
     def type_at(self, node: ast.AST) -> Type | None:

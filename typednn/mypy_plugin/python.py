@@ -12,6 +12,7 @@ from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
     Constant,
+    Entries,
     Function,
     Layer,
     Many,
@@ -168,6 +169,8 @@ def item(base: Value, place: Value) -> Value:
             return items[index]
         case Many(item=any_item) if isinstance(place, Number):
             return any_item
+        case Entries(item=any_item):
+            return any_item
         case _:
             return UNKNOWN
 
@@ -186,6 +189,8 @@ def elements(value: Value) -> Value:
         row = replace(value, flow=Flow.of(value.flow.shape[1:]))
         count = value.flow.shape[0].value if value.flow.shape[0] is not None else None
         return Pack((row,) * count) if count is not None and count <= UNROLLED else Many(row)
+    if isinstance(value, Entries):
+        return UNKNOWN
     return Pack(keys_of(value), frozen=True) if isinstance(value, Pack) and value.keys else value
 
 

@@ -122,7 +122,8 @@ def misfit(context: Context, unifier: Unifier, text: str, value: Value, node: as
     if not isinstance(value, Array) or not unifier.mismatches:
         return None
     mismatch = unifier.mismatches[0]
-    told = not mismatch.label and context.scope.rank(node) not in (None, rank(text))  # mypy's own types say so too
+    ranks = context.scope.rank(node), rank(text)
+    told = not mismatch.label and None not in ranks and ranks[0] != ranks[1]  # mypy's own types say so too
     return "" if told else mismatch.sentence(why(value, mismatch.axis_index))
 
 

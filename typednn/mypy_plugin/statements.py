@@ -10,14 +10,18 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from mypy import nodes
+from mypy.types import Type
 
 from typednn.mypy_plugin import classes, python
 from typednn.mypy_plugin.changes import changed, handed_on
+from typednn.mypy_plugin.containers import misfit_inside
 from typednn.mypy_plugin.context import mutated
 from typednn.mypy_plugin.evaluator import Evaluator
 from typednn.mypy_plugin.features import functions
+from typednn.mypy_plugin.names import OF_GENERATORS
 from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised, within
 from typednn.mypy_plugin.syntax import origin, walk
+from typednn.mypy_plugin.types import value_of
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -25,6 +29,7 @@ from typednn.mypy_plugin.values import (
     Environment,
     Function,
     Layer,
+    Many,
     Number,
     Pack,
     Reference,
@@ -53,17 +58,20 @@ class Statements(Evaluator):
         return inner
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
-        self.watch(statements)
-        after = self.run(statements, env)
+        after = self.run(statements, self._entered(statements, env))
         return reduce(either, self._exits, after) or {}
 
     def returned(self, statements: Sequence[ast.stmt], env: Environment) -> Value:
-        self.watch(statements)
         values: list[Value] = []
         self.returns = lambda value, _: values.append(value)
-        if self.run(statements, env) is not None:
+        if self.run(statements, self._entered(statements, env)) is not None:
             values.append(Constant(None))
         return reduce(join, values) if values else UNKNOWN
+
+    def _entered(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
+        """The names at the start of a body: a list that a function inside may change is not known."""
+        self.watch(statements)
+        return env | {name: unshared(env[name]) for name in self.reached & env.keys()}
 
     def run(self, statements: Sequence[ast.stmt], env: Environment) -> Environment | None:
         """The environment afterwards; None where nothing comes after."""
@@ -82,6 +90,8 @@ class Statements(Evaluator):
                 value = self.evaluate(right, env)
                 if isinstance(targets[0], ast.Name) and (promise := getattr(statement, "declared", None)) is not None:
                     value = self._declared(statement, targets[0], promise, value)
+                elif getattr(origin(statement), "unanalyzed_type", None) is not None:
+                    value = self._declared_inside(targets[0], origin(statement).type, value, right)
                 for target in targets:
                     self.assign(target, value if len(targets) == 1 else unshared(value), env)
             case ast.AugAssign(target=target, op=op, value=right):
@@ -115,9 +125,11 @@ class Statements(Evaluator):
                 return self._while(statement, env)
             case ast.With(items=items, body=body):
                 for item in items:
-                    self.evaluate(item.context_expr, env)
+                    opened = self.evaluate(item.context_expr, env)
+                    of_generator = self.scope.class_name(item.context_expr) in OF_GENERATORS
                     if item.optional_vars is not None:
-                        self.assign(item.optional_vars, UNKNOWN, env)
+                        yielded = opened.item if isinstance(opened, Many) else opened
+                        self.assign(item.optional_vars, yielded if of_generator else UNKNOWN, env)
                 managers = [item.context_expr for item in items]
                 if all(python.transparent(each) or self.scope.catches_nothing(each) for each in managers):
                     return self.run(body, dict(env))
@@ -160,6 +172,15 @@ class Statements(Evaluator):
             value if isinstance(value, Array) and value.shape is not None else UNKNOWN,
             promised(self, [kind, text, library], self.attributes),
         )
+
+    def _declared_inside(self, target: ast.expr, declared: Type | None, value: Value, node: ast.expr) -> Value:
+        """``ys: list[Float[Array2, "batch 10"]] = …``."""
+        if declared is None or not classes.holds_arrays(declared):
+            return value
+        wrong = misfit_inside(self, within(self, self.attributes), declared, value, node)
+        if wrong is not None:
+            self.scope.complain(f'{ast.unparse(target)}{wrong.place} is "{wrong.text}": {wrong.how}', node)
+        return value_of(declared, self.promised) if value is UNKNOWN else value
 
     def _match(self, statement: ast.Match, env: Environment) -> Environment | None:
         """The first case that fits for sure, and all before it that may."""

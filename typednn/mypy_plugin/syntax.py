@@ -6,7 +6,7 @@ call, an operator or a name from a body keeps its mypy node in ``origin``.
 """
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, TypeGuard, cast
 
 from mypy import nodes
@@ -407,7 +407,8 @@ def _imported(statements: Iterable[nodes.Statement]) -> Iterator[str]:
 # Decorators after which a function still takes and gives what it says; what any other makes of it is not known.
 _DECORATORS = (
     "staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final",
-    "overload", "cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit",
+    "overload", "cache", "lru_cache", "contextmanager", "asynccontextmanager", "jaxtyped",
+    "beartype", "typechecked", "deprecated", "njit",
 )  # fmt: skip
 
 
@@ -438,10 +439,36 @@ def decorated(statements: Iterable[nodes.Statement]) -> Iterator[nodes.Decorator
         yield from decorated(within(each))
 
 
-def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr]) -> bool:
-    """Whether a function under these decorators still is what its annotations say."""
-    names = (last_name(each if isinstance(each, ast.expr) else expression(each)) for each in decorators)
-    return all(name in _DECORATORS for name in names)
+def keeps_signature(decorators: Iterable[nodes.Expression], keeping: Container[str] = ()) -> bool:
+    """Whether a function under these decorators still is what its annotations say; ``keeping`` are the module's own
+    that see to it: ``logged``, ``repeated()``.
+    """
+    several = map(expression, decorators)
+    return all(last_name(each) in _DECORATORS or _own_name(each) in keeping for each in several)
+
+
+def _own_name(decorator: ast.expr) -> str:
+    match decorator:
+        case ast.Name(id=name):
+            return name
+        case ast.Call(func=ast.Name(id=name)):
+            return f"{name}()"
+        case _:
+            return ""
+
+
+def raises_where_it_yields(generator: nodes.FuncDef) -> bool:
+    """Whether what is raised where a generator yields leaves it: nothing around a ``yield`` may catch it."""
+    walked = walk(as_function(generator))
+    around = [
+        each
+        for each in walked
+        if isinstance(each, ast.With)
+        or (isinstance(each, ast.Try) and (each.handlers or any(isinstance(one, ast.Return) for one in walk(each))))
+    ]
+    inside = {id(each) for one in around for each in walk(one)}
+    yields = [each for each in walked if isinstance(each, ast.Yield | ast.YieldFrom)]
+    return bool(yields) and not any(id(each) in inside for each in yields)
 
 
 def last_name(node: ast.expr) -> str:
@@ -450,10 +477,12 @@ def last_name(node: ast.expr) -> str:
     return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
 
 
-def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.FuncDef]:
+def functions(
+    body: nodes.Block, keeps: Callable[[Iterable[nodes.Expression]], bool] | None = None
+) -> dict[str, nodes.FuncDef]:
     """The functions that a class body defines; of overloaded ones the implementation.
 
-    With ``known`` those under a decorator that may change them are left out.
+    Those under decorators of which ``keeps`` says that they may change them are left out.
     """
     # Before mypy has analysed a class, the implementation is the last of the overloads.
     implementations = [
@@ -462,7 +491,7 @@ def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.Func
     kept = (
         each
         for each in implementations
-        if not (known and isinstance(each, nodes.Decorator)) or keeps_signature(each.original_decorators)
+        if keeps is None or not isinstance(each, nodes.Decorator) or keeps(each.original_decorators)
     )
     undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in kept]
     return {each.name: each for each in undecorated if isinstance(each, nodes.FuncDef)}

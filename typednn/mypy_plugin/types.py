@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile, zip_longest
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
@@ -19,19 +19,52 @@ from mypy.types import (
     CallableType,
     Instance,
     LiteralType,
+    NoneType,
+    ProperType,
     TupleType,
     Type,
+    TypeAliasType,
     TypeOfAny,
     TypeVarType,
+    UnionType,
     get_proper_type,
 )
 from mypy.typevars import fill_typevars
 
-from typednn.mypy_plugin import classes
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Pack, Value, layers_of, number, of_contract
+from typednn.mypy_plugin import annotations, classes
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Array,
+    Constant,
+    Entries,
+    Layer,
+    Many,
+    Pack,
+    Value,
+    layers_of,
+    number,
+    of_contract,
+)
+from typednn.shapes import Flow, parse
 
 _PLACE = 3  # of the contract, among the type arguments of `Layer` and `FirstLayer`
-_MANY = ("builtins.list", "builtins.tuple", "typing.Sequence", "typing.Iterable", "collections.abc.Sequence")
+LISTS = ("builtins.list", "typing.MutableSequence", "collections.deque")
+MANY = (
+    *LISTS,
+    "builtins.tuple",
+    *(f"typing.{name}" for name in ("Sequence", "Collection", "Reversible", "Iterable", "Iterator", "Generator")),
+    *(f"typing.{name}" for name in ("AsyncIterable", "AsyncIterator", "AsyncGenerator")),
+)
+DICTS = ("builtins.dict", "typing.Mapping", "typing.MutableMapping", "collections.defaultdict")
+# What stands for one value that comes later, with the place of its type.
+_LATER = {
+    "typing.Coroutine": 2,
+    "typing.Awaitable": 0,
+    "asyncio.tasks.Task": 0,
+    "contextlib._GeneratorContextManager": 0,
+    "contextlib._AsyncGeneratorContextManager": 0,
+}
+Arrays: TypeAlias = Callable[[annotations.Alternatives], Value]
 
 
 def _layer_arguments(declared: Type | None) -> Sequence[Type]:
@@ -77,9 +110,14 @@ def accepting(signature: CallableType, right: Type | None) -> CallableType:
     )
 
 
-def value_of(declared: Type | None) -> Value:
-    """The value that a type alone gives: literal integers, layers with contracts, tuples and lists of them."""
-    match get_proper_type(declared):
+def value_of(declared: Type | None, arrays: Arrays = lambda _: UNKNOWN) -> Value:
+    """The value that a type alone gives: literal integers, layers with contracts, tuples and lists of them; ``arrays``
+    says what annotated arrays are.
+    """
+    plain = awaited(declared)
+    if said := said_of(plain):
+        return arrays(said)
+    match plain:
         case Instance(last_known_value=LiteralType() as literal):
             return value_of(literal)
         case LiteralType() as literal if literal.is_enum_literal():
@@ -88,15 +126,58 @@ def value_of(declared: Type | None) -> Value:
             return Constant(value)
         case LiteralType(value=int() as value):
             return number(value)
-        case TupleType(items=items):
-            return Pack(tuple(map(value_of, items)))
+        case TupleType(items=items, partial_fallback=Instance(type=info)):
+            named = info.metadata.get("namedtuple", {}).get("fields", [])
+            return Pack(
+                tuple(value_of(each, of_numbers if named else arrays) for each in items),
+                frozen=True,
+                fields=tuple(named),
+                of=info.fullname if named else "",
+            )
         case Instance() as instance if instance.type.has_base(classes.MODULE):
             return layer_of(instance)
-        case Instance(type=info, args=[item, *_]) if info.fullname in _MANY:
-            inner = value_of(item)
-            return UNKNOWN if inner is UNKNOWN else Many(inner)
+        case Instance(type=info, args=[item, *_]) if info.fullname in MANY:
+            inner = value_of(item, arrays)
+            # a list of layers holds layers of its type, whoever changes it
+            return UNKNOWN if inner is UNKNOWN else Many(inner, info.fullname not in LISTS or isinstance(inner, Layer))
+        case Instance(type=info, args=[_, item]) if info.fullname in DICTS:
+            inner = value_of(item, arrays)
+            return UNKNOWN if inner is UNKNOWN or isinstance(inner, Layer) else Entries(inner)
         case _:
             return UNKNOWN
+
+
+def of_numbers(said: annotations.Alternatives) -> Value:
+    """An array that a class declares: the names of its axes mean nothing elsewhere."""
+    kind, text, library = said[0]
+    slots = parse(text)
+    if len(said) > 1 or any(slot.variadic for slot in slots):
+        return UNKNOWN
+    plain = [slot.text if slot.text.isdecimal() and not slot.broadcast else "" for slot in slots]
+    return Array(Flow.of([int(text) if text else None for text in plain]), kind, library=library)
+
+
+def said_of(plain: ProperType | None) -> annotations.Alternatives:
+    """What is said of an array's sizes by its type; nothing of a choice in which one has no annotation."""
+    several = plain.items if isinstance(plain, UnionType) else [] if plain is None else [plain]
+    each = [classes.alternatives_of(one) for one in several if not isinstance(get_proper_type(one), NoneType)]
+    return [said for alternatives in each for said in alternatives] if all(each) else []
+
+
+def awaited(declared: Type | None) -> ProperType | None:
+    """A type without None, and without what it waits in: a coroutine, a context manager of a generator."""
+    if isinstance(declared, TypeAliasType) and declared.is_recursive:
+        return None
+    match get_proper_type(declared):
+        case UnionType(items=items):
+            rest = [each for each in items if not isinstance(get_proper_type(each), NoneType)]
+            inner = awaited(rest[0]) if len(rest) == 1 else None
+            # whether a tuple is None is decided by its value
+            return inner if inner is not None and not isinstance(inner, TupleType) else get_proper_type(declared)
+        case Instance(type=info, args=args) if info.fullname in _LATER and _LATER[info.fullname] < len(args):
+            return awaited(args[_LATER[info.fullname]])
+        case plain:
+            return plain
 
 
 def layer_of(instance: Instance) -> Layer:

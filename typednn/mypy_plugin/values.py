@@ -2,6 +2,7 @@
 
 `Number`     an integer, known or a symbol                  `Constant`   None, True, "same", 0.5
 `Pack`       a tuple or list whose elements are known       `Many`       a collection of equal elements
+`Entries`    a dict of any keys with equal entries
 `Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
 `Gradient`   a gradient, field by field                     `Reference`  a class, function or module
 `DType`      a dtype, by jaxtyping's word for it            `Slice`      ``start:stop:step`` of an index
@@ -72,7 +73,15 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """Any number of elements with one common value."""
+    """Any number of elements with one common value; ``frozen`` as of `Pack`."""
+
+    item: Value
+    frozen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A dict of any number of entries with one common value."""
 
     item: Value
 
@@ -245,6 +254,7 @@ Value: TypeAlias = (
     | Constant
     | Pack
     | Many
+    | Entries
     | Array
     | DType
     | Slice
@@ -346,13 +356,15 @@ def of_library(value: Value, library: str) -> Value:
         case Pack(items=items):
             return replace(value, items=tuple(of_library(each, library) for each in items))
         case Many(item=item):
-            return Many(of_library(item, library))
+            return replace(value, item=of_library(item, library))
         case _:
             return value
 
 
 def unshared(value: Value) -> Value:
     """A value held by two names or containers: a list is then unknown, as it may be changed through either."""
+    if isinstance(value, Entries) or (isinstance(value, Many) and not value.frozen):
+        return UNKNOWN
     if not isinstance(value, Pack):
         return value
     if not value.frozen:
@@ -383,6 +395,9 @@ def join(a: Value, b: Value) -> Value:
             return (
                 Pack(tuple(map(join, a.items, b.items)), frozen=a.frozen and b.frozen) if a.keys == b.keys else UNKNOWN
             )
+        case Entries(), Entries():
+            common = join(a.item, b.item)
+            return UNKNOWN if common is UNKNOWN else Entries(common)
         case ((Pack(keys=(), frozen=False) | Many()), (Pack(keys=(), frozen=False) | Many())):
             items = [*(a.items if isinstance(a, Pack) else (a.item,)), *(b.items if isinstance(b, Pack) else (b.item,))]
             common = reduce(join, items) if items else UNKNOWN

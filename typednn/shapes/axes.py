@@ -207,6 +207,7 @@ class Unifier:
         self.differs = differs  # whether two sizes certainly differ
         self.sizes: dict[str, Dim | None] = {}
         self.groups: dict[str, Shape] = {}
+        self.stretched: dict[str, list[Shape]] = {}  # what was bound to ``*#name``
         self.mismatches: list[Mismatch] = []
         self.refined: dict[str, Dim] = {}
         self.open: list[tuple[Dim, Dim]] = []
@@ -229,9 +230,10 @@ class Unifier:
             for index, (slot, size) in enumerate(zip(layout, shape, strict=True))
         ]
         for slot in slots:
-            if slot.variadic and slot.text and not slot.broadcast:
+            if slot.variadic and slot.text:
                 axes = [index for index, axis in enumerate(layout) if axis.variadic]
-                self._group(slot, axes[0] if axes else None, [shape[index] for index in axes])
+                bound = self._stretched if slot.broadcast else self._group
+                bound(slot, axes[0] if axes else None, [shape[index] for index in axes])
         return known
 
     def result(self, annotation: str) -> Shape | None:
@@ -296,6 +298,17 @@ class Unifier:
         if len(pairs) < len(shape):
             leave(None, None)
         self.groups[slot.text] = [b if a is None else a for a, b in zip(earlier, shape, strict=True)]
+
+    def _stretched(self, slot: Slot, index: int | None, shape: Shape) -> None:
+        """``*#batch``: axes that broadcast with those of the same name."""
+        earlier = [*self.stretched.get(slot.text, []), *filter(None, [self.groups.get(slot.text)])]
+        pairs = [pair for other in earlier for pair in zip(reversed(other), reversed(shape), strict=False)]
+        numbers = [(a.value, b.value) for a, b in pairs if a is not None and b is not None]
+        for a, b in numbers:
+            if a != b and not {1, None} & {a, b}:
+                self.mismatches.append(Mismatch(index, f"*{slot.text}", str(a), str(b), slot.source))
+                return
+        self.stretched.setdefault(slot.text, []).append(shape)
 
     def _settle(self, index: int | None, name: str, expected: Dim, actual: Dim, source: str) -> None:
         expected, actual = expected.substitute(self.refined), actual.substitute(self.refined)

@@ -24,6 +24,7 @@ from typednn.mypy_plugin.array_functions.rows import (
     replaced,
     written,
 )
+from typednn.mypy_plugin.bounds import at_most
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Slice, Value, integer_of
 from typednn.shapes import Dim
 
@@ -159,8 +160,10 @@ def _symbolic(size: Dim | None, start: Value | None, stop: Value | None, step: i
         return (size + (step - 1)) // step
     begin = start.size if isinstance(start, Number) else Dim.of(0) if start is None else None
     end = stop.size if isinstance(stop, Number) else size if stop is None else None
-    if begin is None or end is None or (begin.value or 0) < 0:
-        return None  # x[-3:] has three elements, or fewer
+    if begin is None or end is None:
+        return None
+    if (begin.value or 0) < 0:
+        return at_most(size, -(begin.value or 0)) if size is not None and stop is None else None
     if begin.value is None and stop is not None and end.value is None:
         return end - begin  # x[i : i + 5]
     if size is None or size.value is not None:
@@ -169,6 +172,8 @@ def _symbolic(size: Dim | None, start: Value | None, stop: Value | None, step: i
         end = size + end
     if end.value == 1 and begin.value == 0:
         return ONE  # of every size
+    if begin.value == 0 and (end.value or 0) > 0:
+        return at_most(size, end.value or 0)
     return end - begin if _within(end, size) and (begin.value is not None or _within(begin, size)) else None
 
 

@@ -59,6 +59,10 @@ def _joined(o: Operands, what: str, shapes: Sequence[Shape], axis: int) -> Shape
 
 
 def _concatenate(o: Operands) -> Value:
+    if isinstance(values := o["arrays"], Many) and o.given("axis"):
+        shape = certain(shape_of(values.item, o.differ))
+        place = position(certain(o.integer("axis")), len(shape))
+        return into(o, replaced(shape, place, None), kind_of(values.item))
     shapes, kind = _shapes(o, "arrays", weak=True)
     if not o.given("axis"):
         return into(o, [_sum([total(each) for each in shapes])], kind)

@@ -14,6 +14,7 @@ from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar
 
 from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.bounds import beyond
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -343,7 +344,7 @@ def _broadcast(a: Shape, b: Shape, left: Value, right: Value, differ: Differ) ->
             result.append(y if x.value == 1 else x)
         elif same(x, y):
             result.append(x)
-        elif (x.value is not None and y.value is not None) or differ(x, y):
+        elif _apart(x, y, differ):
             blamed = right if place - rank + len(b) >= 0 else left
             own = len(b) if blamed is right else len(a)
             raise Misfit(
@@ -354,6 +355,11 @@ def _broadcast(a: Shape, b: Shape, left: Value, right: Value, differ: Differ) ->
         else:
             result.append(x if (x.value or 1) > 1 else y if (y.value or 1) > 1 else None)
     return result
+
+
+def _apart(x: Dim, y: Dim, differ: Differ) -> bool:
+    """Whether neither of two axes can be stretched to the other; a slice may have one element."""
+    return (x.value is not None and y.value is not None) or (differ(x, y) and not beyond(x, y))
 
 
 def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, ones: bool = False) -> None:
@@ -371,7 +377,7 @@ def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, ones: b
             continue
         if x.value == 1 or same(x, y):
             continue
-        if (x.value is not None and y.value is not None) or differ(x, y):
+        if _apart(x, y, differ):
             axis = len(target) - 1 - place
             raise Misfit(
                 f"{what}: {written(shape)} does not fit into {written(target)}: axis {axis} is {y} and gets {x}"

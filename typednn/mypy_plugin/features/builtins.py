@@ -50,17 +50,25 @@ def builtin(call: Call) -> Value:
             return Pack(items[::-1] if name == "reversed" else items, frozen=name != "list")
         case (("tuple" | "list"), []) if not call.spread:
             return Pack((), frozen=name != "list")
-        case (("tuple" | "list" | "reversed"), [Many() as value]):
-            return value
+        case (("tuple" | "list" | "reversed" | "iter"), [Many(item=each)]):
+            return Many(each, frozen=name != "list")
+        case "next", [Many(item=each)]:
+            return each
+        case (("asyncio.create_task" | "asyncio.run"), _):
+            return call.arguments[0]  # a coroutine stands for its result
+        case "asyncio.gather", _ if not call.keywords:
+            return Pack(tuple(call.arguments), frozen=True)
         case "enumerate", [Pack(items=items)]:
             return Pack(
                 tuple(Pack((number(place), each), frozen=True) for place, each in enumerate(items)), frozen=True
             )
         case "enumerate", [Many(item=each)]:
-            return Many(Pack((UNKNOWN, each), frozen=True))
+            return Many(Pack((UNKNOWN, each), frozen=True), frozen=True)
         case "zip", [_, *_] as zipped if all(isinstance(each, Pack) for each in zipped):
             columns = [each.items for each in zipped if isinstance(each, Pack)]
             return Pack(tuple(Pack(row, frozen=True) for row in zip(*columns, strict=False)), frozen=True)
+        case "zip", [_, *_] as zipped if all(isinstance(each, Pack | Many) for each in zipped):
+            return Many(Pack(tuple(map(element, zipped)), frozen=True), frozen=True)
         case "range", [_] | [_, _] if None not in numbers:
             counted = range(*(each or 0 for each in numbers))
             return Pack(tuple(map(number, counted)), frozen=True) if len(counted) <= UNROLLED else Many(UNKNOWN)
@@ -212,6 +220,8 @@ _NAMES = (
         "tuple",
         "list",
         "reversed",
+        "iter",
+        "next",
         "enumerate",
         "zip",
         "range",
@@ -225,7 +235,10 @@ _NAMES = (
     ),
     *("abs", "divmod"),
 )
-_OTHERS = ("copy.copy", "copy.deepcopy", "itertools.pairwise", "itertools.chain", "math.prod")
+_OTHERS = (
+    "copy.copy", "copy.deepcopy", "itertools.pairwise", "itertools.chain", "math.prod",
+    "asyncio.gather", "asyncio.create_task", "asyncio.run",
+)  # fmt: skip
 
 TABLE: dict[str, Analysis] = {
     **dict.fromkeys((*(f"builtins.{name}" for name in _NAMES), *_OTHERS), builtin),

@@ -9,15 +9,19 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 from mypy import nodes
+from mypy.types import CallableType, get_proper_type
 
 from typednn.mypy_plugin import changes, classes, syntax
 from typednn.mypy_plugin.annotations import Alternatives
+from typednn.mypy_plugin.containers import misfit_inside
 from typednn.mypy_plugin.context import Call, Context
 from typednn.mypy_plugin.features.constructors import bound, passed_on, symbolic
 from typednn.mypy_plugin.names import module_of
 from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
+from typednn.mypy_plugin.types import value_of
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -57,12 +61,15 @@ def _both(call: Call, full: Call, function: nodes.FuncDef) -> Value:
     return better(value, followed(full, source))
 
 
-def _of(function: nodes.FuncDef) -> tuple[str, classes.Signature] | None:
+def _of(function: nodes.FuncDef) -> classes.Known | None:
+    declared = get_proper_type(function.type)
+    if not isinstance(declared, CallableType):
+        return None
     if function.info:
         signature = classes.method(function.info, function.name)
-        return None if signature is None else (f"{function.info.name}.{function.name}", signature)
-    signature = classes.function_signature(function.type)
-    return None if signature is None else (function.name, signature)
+        return None if signature is None else (f"{function.info.name}.{function.name}", signature, declared)
+    signature = classes.function_signature(declared)
+    return None if signature is None else (function.name, signature, declared)
 
 
 def better(promised: Value, found: Value) -> Value:
@@ -86,7 +93,7 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
         node = node.items[0]
     decorators = node.original_decorators if isinstance(node, nodes.Decorator) else []
     function = node.func if isinstance(node, nodes.Decorator) else node
-    if not isinstance(function, nodes.FuncDef) or not syntax.keeps_signature(decorators):
+    if not isinstance(function, nodes.FuncDef) or not call.context.scope.keeps_signature(function):
         return UNKNOWN
     if function.is_property or any(
         syntax.last_name(syntax.expression(each)) == "cached_property" for each in decorators
@@ -204,7 +211,7 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
         return UNKNOWN
     if call.spread:
         call = replace(call, arguments=call.arguments[: call.certain])
-    name, signature = named_signature
+    name, signature, declared = named_signature
     parameters, receiver = signature["parameters"], call.receiver
     method = isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute)
     bound = method and not isinstance(receiver, Reference)
@@ -232,10 +239,32 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
                 return None
         elif len(fitting) == 1:
             bind(call.context, unifier, fitting[0], argument)
-    if not any(signature["result"]):
-        return UNKNOWN
+    if declared is not None:
+        types = dict(zip((each.lstrip("=") for each, _ in signature["parameters"]), declared.arg_types, strict=False))
+        for argument, at, parameter, alternatives in matched:
+            inside = None if alternatives else types.get(parameter)
+            wrong = None if inside is None else misfit_inside(call.context, unifier, inside, argument, at)
+            if wrong is not None:
+                call.complain(f"{name}: {parameter}{wrong.place}: {wrong.how}", at)
+                return None
+    return _results(call, unifier, signature, declared)
+
+
+def _results(call: Call, unifier: Unifier, signature: classes.Signature, declared: CallableType | None) -> Value:
+    """What the annotation of a result says: by its strings, and by the type that has them inside, as in a list."""
     results = [_result(call, unifier, alternatives) for alternatives in signature["result"]]
-    return results[0] if len(results) == 1 else Pack(tuple(results), frozen=True)
+    value = results[0] if len(results) == 1 else Pack(tuple(results), frozen=True)
+    if declared is None or not classes.holds_arrays(declared.ret_type):
+        return value if any(signature["result"]) else UNKNOWN
+    inside = value_of(declared.ret_type, partial(_result, call, unifier))
+    match value, inside:
+        case Pack(items=ones, fields=()), Pack(items=others) if len(ones) == len(others):
+            pairs = zip(ones, others, strict=True)
+            return replace(inside, items=tuple(other if one is UNKNOWN else one for one, other in pairs))
+        case Array(), _:
+            return value
+        case _:
+            return inside
 
 
 def _result(call: Call, unifier: Unifier, alternatives: Alternatives) -> Value:

@@ -75,6 +75,20 @@ def many(call: Call) -> Value:
     return Constant(None)
 
 
+def entries(call: Call) -> Value:
+    """``values``, ``items`` and ``get`` of a dict of any keys."""
+    each = call.receiver.item
+    match call.name, call.arguments:
+        case "Entries.values()", []:
+            return Many(each, frozen=True)
+        case "Entries.items()", []:
+            return Many(Pack((UNKNOWN, each), frozen=True), frozen=True)
+        case "Entries.get()", [_, *default]:
+            return join(each, default[0]) if default else each
+        case _:
+            return changed(call)
+
+
 def changed(call: Call) -> Value:
     """Any other that changes its receiver: a list, or ``resize`` of an array."""
     if call.name == "Array.resize()":
@@ -89,5 +103,6 @@ _METHODS = (*MUTATORS, "values", "items", "keys", "get", "update", "__delitem__"
 EFFECTS: dict[str, Analysis] = {
     **{f"Pack.{name}()": method for name in _METHODS},
     **{f"Many.{name}()": many for name in MUTATORS},
+    **{f"Entries.{name}()": entries for name in _METHODS},
     "Array.resize()": changed,
 }

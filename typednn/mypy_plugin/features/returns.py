@@ -3,11 +3,14 @@ forward read.
 """
 
 import ast
+from itertools import zip_longest
 
 from mypy import nodes
+from mypy.types import CallableType, Instance, ProperType, Type, get_proper_type
 
 from typednn.mypy_plugin import classes
-from typednn.mypy_plugin.annotations import Alternatives
+from typednn.mypy_plugin.annotations import Alternatives, elements
+from typednn.mypy_plugin.containers import misfit_inside
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.sizes import fits, misfit, names_of, same_precision, within
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Gradient, Pack, Value
@@ -25,9 +28,14 @@ def returned(
     """Report an error where ``value`` is not what the function promises."""
     where = f"{function.info.name}.{function.name}" if function.info else function.name
     promised = signature["result"]
+    if function.is_generator:
+        return
+    types = elements(_result_type(function))
     values = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
     if len(values) == len(promised):
-        for each, texts in zip(values, promised, strict=True):
+        for each, texts, declared in zip_longest(values, promised, types[: len(values)]):
+            if not texts and _broken_inside(context, f"{where} must return", each, declared, attributes, node):
+                return
             if texts and not isinstance(each, Array) and each != Constant(None):
                 leave(None, None)
             if isinstance(each, Array) and texts and _broken(context, where, each, texts, attributes, node):
@@ -38,6 +46,38 @@ def returned(
         forward = classes.method(function.info, "forward")
         if forward is not None:
             _input_gradient(context, where, value, forward, signature, attributes, node)
+
+
+def yielded(
+    context: Context, function: nodes.FuncDef, attributes: Lookup, value: Value, node: ast.Yield | ast.YieldFrom
+) -> None:
+    """``yield x``: checked against the annotation of the generator; ``yield from xs``."""
+    where = f"{function.info.name}.{function.name}" if function.info else function.name
+    declared: Type | None = _result_type(function)
+    if isinstance(node, ast.Yield):
+        declared = declared.args[0] if isinstance(declared, Instance) and declared.args else None
+    _broken_inside(context, f"{where} must yield", value, declared, attributes, node)
+
+
+def _result_type(function: nodes.FuncDef) -> ProperType | None:
+    """The type of what a function returns; of a coroutine, when it is awaited."""
+    declared = get_proper_type(function.type)
+    result = get_proper_type(declared.ret_type) if isinstance(declared, CallableType) else None
+    later = function.is_coroutine and not function.is_async_generator and isinstance(result, Instance)
+    return get_proper_type(result.args[-1]) if later and isinstance(result, Instance) and result.args else result
+
+
+def _broken_inside(
+    context: Context, must: str, value: Value, declared: Type | None, attributes: Lookup, node: ast.AST
+) -> bool:
+    """Whether an array in a list, a dict or a tuple is not what is promised."""
+    if declared is None or not classes.holds_arrays(declared):
+        return False
+    wrong = misfit_inside(context, within(context, attributes), declared, value, node)
+    if wrong is not None:
+        at = f" at {wrong.place}" if wrong.place else ""
+        context.scope.complain(f'{must} "{wrong.text}"{at}: {wrong.how}', node)
+    return wrong is not None
 
 
 def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.AST) -> bool:

@@ -1,0 +1,16 @@
+"""Batches that broadcast."""
+
+import numpy as np
+from jaxtyping import Float
+
+
+def larger(x: Float[np.ndarray, "*#batch 4"], y: Float[np.ndarray, "*#batch 4"]) -> int:
+    return max(x.size, y.size)
+
+
+def sizes() -> int:
+    return larger(np.ones((1, 3, 4)), np.ones((5, 3, 4)))
+
+
+if __name__ == "__main__":
+    print(sizes())

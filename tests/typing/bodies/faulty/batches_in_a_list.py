@@ -1,0 +1,14 @@
+"""Scores of batches of any lengths: the weight is not transposed."""
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import Array2
+
+
+def scores(batches: list[Float[Array2, "_ 4"]], weight: Float[Array2, "3 4"]) -> list[Float[Array2, "_ 3"]]:
+    return [batch @ weight for batch in batches]  # shape: columns 4 3
+
+
+if __name__ == "__main__":
+    print([each.shape for each in scores([np.ones((2, 4)), np.ones((7, 4))], np.ones((3, 4)))])

@@ -1,0 +1,1 @@
+"""Aliases of annotations from another module."""

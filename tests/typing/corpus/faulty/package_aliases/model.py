@@ -1,0 +1,16 @@
+"""The model."""
+
+from package_aliases import shapes
+from package_aliases.shapes import Images, Weight
+
+from typednn import Array2
+
+
+def scores(x: Images, weight: Weight) -> shapes.Scores:
+    product: Array2 = x @ weight  # shape: 784 columns 10
+    return product
+
+
+def twice(x: Images, weight: Weight) -> Array2:
+    first = scores(x, weight)
+    return first + scores(first, weight)  # shape: expects axis 1 784 gets 10
