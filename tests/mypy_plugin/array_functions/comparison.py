@@ -173,7 +173,7 @@ def contradiction(value: Value, result: Any, sizes: Mapping[str, Dim]) -> str:
                 ):
                     return f"the table says {tuple(known)}, NumPy gives {real.shape}"
             word = WORDS.get(real.dtype.name, real.dtype.name)
-            if kind and kind != word and kind != dtypes.family(word):
+            if kind and kind not in (word, dtypes.family(word), dtypes.family(word).lstrip("U")):
                 return f"the table says {kind}, NumPy gives {word}"
         case Pack(items=items):
             if not isinstance(result, tuple | list) or len(result) != len(items):

@@ -18,27 +18,11 @@ _NOT_JAX = ("out", "order", "casting", "subok", "like", "kind")
 _UNARY_WITHOUT = ("where", "dtype")
 
 
-class Key:
-    """Stands for a key of random numbers, of a shape."""
+class Key(np.ndarray[Any, Any]):
+    """Stands for a key of random numbers."""
 
-    def __init__(self, *shape: int) -> None:
-        self.shape = shape
-
-    def __repr__(self) -> str:
-        return f"Key{self.shape}"
-
-
-# ---------------------------------------------------------------------------------------------------- jax.Array
-
-
-def update(d: Draw) -> Case:
-    """``x.at[index].set(values)``."""
-    case = calls.assigned(d)
-    return case
-
-
-def got(d: Draw) -> Case:
-    return calls.read(d)
+    def __new__(cls) -> "Key":
+        return np.zeros((), "uint32").view(cls)
 
 
 # ---------------------------------------------------------------------------------------------------- nn
@@ -72,7 +56,11 @@ def attention(d: Draw) -> Case:
     batch, times, sources, heads, features = (d.random.randint(1, 4) for _ in range(5))
     groups = d.one((heads, 1))
     front = (batch,) if d.flag() else ()
-    shapes = ((*front, times, heads, features), (*front, sources, groups, features), (*front, sources, groups, features))
+    shapes = (
+        (*front, times, heads, features),
+        (*front, sources, groups, features),
+        (*front, sources, groups, features),
+    )
     return Case([d.array(d.maybe(shape), FLOAT) for shape in shapes])
 
 
@@ -98,7 +86,9 @@ def of_parameters(count: int) -> Call:
 
     def draw(d: Draw) -> Case:
         shape = d.shape(0, 3)
-        given = [d.array(d.into(shape), FLOAT) * np.float32(0.1) + np.float32(0.3) if d.flag() else 0.5 for _ in range(count)]
+        given = [
+            d.array(d.into(shape), FLOAT) * np.float32(0.1) + np.float32(0.3) if d.flag() else 0.5 for _ in range(count)
+        ]
         return Case((Key(), *given), {"shape": shape} if d.flag() else {})
 
     return draw
@@ -122,6 +112,11 @@ def chosen(d: Draw) -> Case:
     return Case((Key(), x, d.shape(0, 2)), axis)
 
 
+def squeezed(d: Draw) -> Case:
+    x, axis = (*calls.squeeze(d).arguments, 0)[:2]
+    return Case((x, axis if isinstance(axis, tuple) else (axis or 0,)))
+
+
 def permuted(d: Draw) -> Case:
     x = d.any(1, 3, FLOAT)
     return Case((Key(), 5)) if d.chance(0.3) else Case((Key(), x), d.some(axis=lambda: d.axis(x.ndim)))
@@ -134,7 +129,8 @@ def vectors(d: Draw) -> Case:
 
 def normal_vectors(d: Draw) -> Case:
     count = d.random.randint(1, 4)
-    return Case((Key(), np.zeros(count, "float32"), np.eye(count, dtype="float32")), d.some(shape=lambda: d.shape(0, 2)))
+    mean, cov = (d.array(d.maybe((*d.shape(0, 1), *each)), FLOAT) for each in ((count,), (count, count)))
+    return Case((Key(), mean, cov), {"shape": (*d.shape(0, 1), *mean.shape[:-1])} if d.chance(0.3) else {})
 
 
 def split(d: Draw) -> Case:
@@ -199,11 +195,6 @@ def dot_general(d: Draw) -> Case:
     return Case((d.array(d.maybe(a), FLOAT), d.array(d.maybe(b), FLOAT), ((first, second), pairs)))
 
 
-def batch_matmul(d: Draw) -> Case:
-    front, inner = d.shape(0, 2), d.size()
-    return Case((d.array(d.maybe((*front, d.size(), inner)), FLOAT), d.array((*front, inner, d.size()), FLOAT)))
-
-
 def dynamic_slice(d: Draw) -> Case:
     x = d.any(0, 3, FLOAT)
     sizes = tuple(d.random.randint(0, size) + d.chance(MISTAKES / 2) for size in x.shape)
@@ -213,7 +204,10 @@ def dynamic_slice(d: Draw) -> Case:
 def dynamic_slice_along(d: Draw) -> Case:
     x = d.any(1, 3, FLOAT)
     axis = d.axis(x.ndim)
-    return Case((x, 0, d.random.randint(0, x.shape[axis] if -x.ndim <= axis < x.ndim else 1) + d.chance(MISTAKES)), {"axis": axis})
+    return Case(
+        (x, 0, d.random.randint(0, x.shape[axis] if -x.ndim <= axis < x.ndim else 1) + d.chance(MISTAKES)),
+        {"axis": axis},
+    )
 
 
 def picked(d: Draw) -> Case:
@@ -270,12 +264,26 @@ def slice_along(d: Draw) -> Case:
 
 def images(d: Draw) -> Case:
     channels = d.random.randint(1, 3)
-    shapes = (d.random.randint(1, 2), channels, 6, 7), (d.random.randint(1, 3), channels, 3, 3)
-    return Case((*(d.array(d.maybe(shape), FLOAT) for shape in shapes), (1, 1), "SAME"))
+    shapes = (d.random.randint(1, 2), channels, 6, 7), (d.random.randint(1, 3), channels, 3, d.random.randint(1, 3))
+    strides = (d.random.randint(1, 3), d.random.randint(1, 3))
+    return Case((*(d.array(d.maybe(shape), FLOAT) for shape in shapes), strides, d.one(("SAME", "VALID"))))
+
+
+def general_images(d: Draw) -> Case:
+    case = images(d)
+    lhs, rhs, *rest = case.arguments
+    if d.flag():
+        rest[1] = ((1, 1), (0, 2))
+    if lhs.ndim == rhs.ndim == 4 and d.flag():
+        letters = ("NHWC", "HWIO", "NHWC")
+        return Case((lhs.transpose(0, 2, 3, 1), rhs.transpose(2, 3, 1, 0), *rest), {"dimension_numbers": letters})
+    return Case((lhs, rhs, *rest))
 
 
 _PLAIN = tuple(
-    name for name, row in TABLE.items() if name.startswith(("jax.nn.", "jax.lax.", "jax.scipy.")) and row.parameters[:1] == "x"
+    name
+    for name, row in TABLE.items()
+    if name.startswith(("jax.nn.", "jax.lax.", "jax.scipy.")) and row.parameters[:1] == "x"
 )
 CALLS: dict[str, Call] = {
     **{name: floats() for name in _PLAIN},
@@ -285,18 +293,17 @@ CALLS: dict[str, Call] = {
     **{
         name: elements(2)
         for name, row in TABLE.items()
-        if name.startswith("jax.lax.") and row.parameters == "x, y" and name != "jax.lax.integer_pow"
+        if name.startswith("jax.lax.") and row.parameters in ("x, y", "x1, x2", "a, x") and name != "jax.lax.integer_pow"
     },
     **{f"jax.lax.bitwise_{name}": bits for name in ("and", "or", "xor")},
     **{f"jax.lax.{name}": front() for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")},
     **{f"jax.lax.{name}": front(np.int32) for name in ("argmax", "argmin")},
     "jax.lax.concatenate": lambda d: Case((d.together(d.random.randint(1, 3), (2, 3), FLOAT), d.one((0, 1, 1, 2)))),
     "jax.lax.expand_dims": calls.expand,
-    "jax.lax.squeeze": calls.squeeze,
+    "jax.lax.squeeze": squeezed,
     "jax.lax.full": lambda d: Case((d.shape(), d.one((1.5, d.array(d.one(((), ())), FLOAT))))),
     "jax.lax.full_like": lambda d: Case((d.any(types=FLOAT), 1.5), d.some(shape=d.shape)),
     "jax.lax.dot_general": dot_general,
-    "jax.lax.batch_matmul": batch_matmul,
     "jax.lax.select": selected,
     "jax.lax.clamp": clamped,
     "jax.lax.dynamic_slice": dynamic_slice,
@@ -315,6 +322,7 @@ CALLS: dict[str, Call] = {
     "jax.lax.iota": lambda d: Case((np.int32, d.size())),
     "jax.lax.broadcasted_iota": lambda d: Case((np.int32, d.shape(1, 3), 0)),
     "jax.lax.conv": images,
+    "jax.lax.conv_general_dilated": general_images,
     **{f"jax.nn.{name}": along for name in ("softmax", "log_softmax", "standardize")},
     **{f"jax.scipy.special.{name}": along for name in ("softmax", "log_softmax")},
     **dict.fromkeys(("jax.nn.logsumexp", "jax.scipy.special.logsumexp"), summed),
@@ -345,9 +353,9 @@ CALLS: dict[str, Call] = {
     "jax.random.split": split,
     "jax.random.fold_in": lambda d: Case((Key(), 3)),
     **{f"jax.random.{name}": lambda d: Case((d.random.randint(0, 9),)) for name in ("key", "PRNGKey")},
-    "jax.Array[]": got,
-    "jax.Array.at.get()": got,
-    **{name: update for name in ROWS if name.startswith("jax.Array.at.") and name != "jax.Array.at.get()"},
+    "jax.Array[]": calls.read,
+    "jax.Array.at.get()": calls.read,
+    **{name: calls.assigned for name in ROWS if name.startswith("jax.Array.at.") and name != "jax.Array.at.get()"},
     "jax.Array.block_until_ready()": plain(),
     "jax.Array.sort()": calls.sorting,
     "jax.Array.argpartition()": calls.partition,
@@ -381,13 +389,22 @@ def drawn(name: str, seed: int) -> Case:
     case = call(d)
     if name.startswith("jax.Array."):
         case.arguments = [np.asarray(case.arguments[0]), *case.arguments[1:]]
-    if "Key()" not in repr(case.arguments):
-        case.arguments = [_taken(each) for each in case.arguments]
     left_out = {*_NOT_JAX, *(_UNARY_WITHOUT if call in (calls.unary, calls.binary_ufunc) else ())}
-    case.keywords = {key: value for key, value in case.keywords.items() if key not in left_out}
-    return case
+    keywords = {key: _single(value) for key, value in case.keywords.items() if key not in left_out}
+    return Case([_single(each) for each in case.arguments], keywords)
 
 
-def _taken(argument: Any) -> Any:
-    """An argument of NumPy's as JAX takes it: float64 is off."""
-    return argument
+def _single(argument: Any) -> Any:
+    """An argument with arrays of 32 bits in place of 64: JAX has no others unless it is told to."""
+    match argument:
+        case Key():
+            return argument
+        case np.ndarray() | np.generic():
+            kind = argument.dtype.name
+            return np.asarray(argument, kind.replace("64", "32") if kind in ("int64", "float64") else kind)
+        case tuple():
+            return tuple(map(_single, argument))
+        case list():
+            return [_single(each) for each in argument]
+        case _:
+            return argument

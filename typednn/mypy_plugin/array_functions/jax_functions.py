@@ -7,6 +7,7 @@ from typednn.mypy_plugin.array_functions.creation import asked
 from typednn.mypy_plugin.array_functions.jax_numpy import TABLE as JAX_NUMPY
 from typednn.mypy_plugin.array_functions.jax_numpy import as_in
 from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
     Misfit,
     Operands,
     Row,
@@ -71,21 +72,18 @@ def _attention(o: Operands) -> Value:
     for name, shape in zip(("query", "key", "value"), shapes, strict=True):
         if shape is not None and len(shape) > 4:
             raise Misfit(f"{name} is {written(shape)}: needs batch, time, heads and features")
-    if o.flag("return_residual") is not False or any(shape is None or len(shape) not in (3, 4) for shape in shapes):
+    if o.flag("return_residual") is not False:
         return UNKNOWN
-    query, key, value = map(certain, shapes)
-    if not len(query) == len(key) == len(value):
-        return UNKNOWN
+    query, key, value = ([ONE] * (4 - len(certain(shape))) + certain(shape) for shape in shapes)
     for place, (a, b) in enumerate(zip(key, value, strict=True)):
         o.meet(a, b, f"key is {written(key)}, value is {written(value)}", o["value"], place)
-    for place in (-1, *([0] if len(query) == 4 else [])):
-        at = place % len(query)
-        message = f"query is {written(query)}, key is {written(key)}: axis {at} is {query[at]} and {key[at]}"
-        o.meet(query[at], key[at], message, o["key"], at)
+    for place in (0, 3):
+        message = f"query is {written(query)}, key is {written(key)}: axis {place} is {query[place]} and {key[place]}"
+        o.meet(query[place], key[place], message, o["key"], place)
     heads, groups = (None if shape[-2] is None else shape[-2].value for shape in (query, key))
     if heads is not None and groups and heads % groups:
         raise Misfit(f"{heads} heads of the query are no multiple of the {groups} of the key")
-    return made(query)
+    return made(shapes[0])
 
 
 _ACTIVATIONS = (
@@ -129,7 +127,7 @@ def _drawn(kind: str, *names: str) -> Rule:
     return rule
 
 
-def _vectors(name: str, before: int) -> Rule:
+def _vectors(name: str) -> Rule:
     """So many vectors; the last axis is a parameter's."""
 
     def rule(o: Operands) -> Value:
@@ -139,9 +137,25 @@ def _vectors(name: str, before: int) -> Rule:
         if o.given("shape"):
             sizes = asked(o, "shape")
             return made(None if sizes is None else [*sizes, shape[-1]])
-        return made(shape if before == 1 else None)
+        return made(shape)
 
     return rule
+
+
+def _normal_vectors(o: Operands) -> Value:
+    mean, cov = certain(o.both("mean", "cov"))
+    if not mean:
+        raise Misfit("multivariate_normal: mean is a number, needs one axis")
+    if len(cov) < 2:
+        raise Misfit(f"multivariate_normal: cov is {written(cov)}, needs a square matrix")
+    for place in (-1, -2):
+        message = f"multivariate_normal: mean is {written(mean)}, cov is {written(cov)}"
+        o.meet(mean[-1], cov[place], message, o["cov"], len(cov) + place)
+    if o.given("shape"):
+        sizes = asked(o, "shape")
+        return made(None if sizes is None else [*sizes, mean[-1]])
+    common = Operands({"mean": made(mean[:-1]), "cov": made(cov[:-2])}, o.differ).broadcast("mean", "cov")
+    return made(None if common is None else [*common, mean[-1]])
 
 
 def _categories(o: Operands) -> Value:
@@ -161,7 +175,7 @@ def _chosen(o: Operands) -> Value:
         return made(sizes, "Int64")
     shape = certain(o.shape("a"))
     place = certain(o.axis("axis", shape))
-    return made(None if sizes is None else replaced(shape, place, *sizes), o.kind("a"))
+    return made(None if sizes is None or Dim.of(0) in sizes else replaced(shape, place, *sizes), o.kind("a"))
 
 
 def _permuted(o: Operands) -> Value:
@@ -211,8 +225,8 @@ _RANDOM: dict[str, Row] = {
     "categorical": Row("key, logits, axis=-1, shape=None, replace=True, mode=None", _categories),
     "choice": Row("key, a, shape=(), replace=True, p=None, axis=0", _chosen),
     "permutation": Row("key, x, axis=0, independent=False", _permuted),
-    "dirichlet": Row("key, alpha, shape=None, dtype=None", _vectors("alpha", 1)),
-    "multivariate_normal": Row("key, mean, cov, shape=None, dtype=None, method='cholesky'", _vectors("mean", 2)),
+    "dirichlet": Row("key, alpha, shape=None, dtype=None", _vectors("alpha")),
+    "multivariate_normal": Row("key, mean, cov, shape=None, dtype=None, method='cholesky'", _normal_vectors),
     "orthogonal": Row("key, n, shape=(), dtype=None, m=None", _orthogonal),
     "split": Row("key, num=2", _split),
     "fold_in": Row("key, data", like("key", dtypes.unknown)),

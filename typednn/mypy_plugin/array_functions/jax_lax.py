@@ -19,12 +19,14 @@ from typednn.mypy_plugin.array_functions.rows import (
     like,
     made,
     outside,
+    parameters_of,
     places_of,
     replaced,
     sizes_of,
+    total,
     written,
 )
-from typednn.mypy_plugin.values import Number, Pack, Slice, Value, number
+from typednn.mypy_plugin.values import Constant, Number, Pack, Slice, Value, integer_of, number
 from typednn.shapes import Dim
 
 
@@ -137,6 +139,15 @@ def _written_along(o: Operands) -> Value:
     return o["operand"]
 
 
+def _written_at(o: Operands) -> Value:
+    shape, update = certain(o.both("operand", "update"))
+    place = o.axis("axis", shape)
+    if len(update) == len(shape) - 1 and place is not None:
+        update = inserted(update, place, ONE)
+    _smaller(o, "dynamic_update_index_in_dim", update, shape)
+    return o["operand"]
+
+
 def _top(o: Operands) -> Value:
     shape, sizes = certain(o.shape("operand")), sizes_of(o["k"])
     place = certain(o.axis("axis", shape))
@@ -179,6 +190,8 @@ def _reshaped(o: Operands) -> Value:
     sizes = sizes_of(o["new_sizes"])
     if sizes is not None and any((size.value or 0) < 0 for size in sizes if size is not None):
         raise Misfit(f"reshape to {written(sizes)}: lax works out no size")
+    if total(o.shape("operand") or [None]) == ONE:
+        return made(sizes, o.kind("operand"))  # one element fills any shape
     return JAX_NUMPY["jax.numpy.reshape"].rule(Operands({"a": o["operand"], "shape": o["new_sizes"]}, o.differ))
 
 
@@ -218,16 +231,78 @@ def _cut(o: Operands) -> Value:
     return made(replaced(shape, place, Dim.of(len(range(start, stop, ends.step or 1)))), o.kind("operand"))
 
 
+def _joined(o: Operands) -> Value:
+    operands = o["operands"]
+    if isinstance(operands, Pack) and len(operands.items) == 1:
+        return operands.items[0]  # whatever the axis
+    return JAX_NUMPY["jax.numpy.concatenate"].rule(
+        Operands(
+            {**parameters_of("arrays, axis, out=None, dtype=None"), "arrays": operands, "axis": o["dimension"]},
+            o.differ,
+        )
+    )
+
+
 def _convolved(o: Operands) -> Value:
-    """``conv(images, kernels, strides, "SAME")``: batch, channels, height, width; and out, in, height, width."""
+    """``conv(images, kernels, strides, "SAME")``: batch, channels, height, width; and out, in, height, width.
+
+    ``dimension_numbers=("NHWC", "HWIO", "NHWC")`` says where they stand.
+    """
     images, kernels = certain(o.both("lhs", "rhs"))
-    what = f"conv of {written(images)} and {written(kernels)}"
+    what = f"convolution of {written(images)} and {written(kernels)}"
     if len(images) != len(kernels):
         raise Misfit(f"{what}: needs as many axes of each")
-    if len(images) < 2:
-        raise Misfit(f"{what}: needs 2 axes and more")
-    o.meet(images[1], kernels[1], f"{what}: {images[1]} and {kernels[1]} channels", o["rhs"], 1)
-    return made([images[0], kernels[0], *[None] * (len(images) - 2)])
+    spatial = "0123456789"[: len(images) - 2]
+    orders = _orders(o.values.get("dimension_numbers", Constant(None)), f"NC{spatial}", f"OI{spatial}")
+    groups = integer_of(o.values.get("feature_group_count", number(1)))
+    if len(images) < 2 or orders is None or groups is None:
+        return made(None)
+    read, weigh, give = orders
+    if any(len(order) != len(images) for order in orders):
+        raise Misfit(f"{what}: dimension_numbers name {len(read)} axes")
+    named, weights = dict(zip(read, images, strict=True)), dict(zip(weigh, kernels, strict=True))
+    channels, wanted = named["C"], weights["I"]
+    message = f"{what}: {channels} channels, the kernels have {wanted}"
+    o.meet(channels, wanted if wanted is None else wanted * groups, message, o["rhs"], weigh.index("I"))
+    sizes: dict[str, Dim | None] = {"N": named["N"], "C": weights["O"]}
+    for place, axis in enumerate(each for each in read if each not in "NC"):
+        sizes[axis] = _slid(o, named[axis], weights.get(axis), place)
+    return made([sizes.get(axis) for axis in give])
+
+
+def _orders(given: Value, images: str, kernels: str) -> tuple[str, str, str] | None:
+    """The axes of images, kernels and results by letters."""
+    match given:
+        case Constant(value=None):
+            return images, kernels, images
+        case Pack(items=(Constant(value=str() as read), Constant(value=str() as weigh), Constant(value=str() as give))):
+            known = {*"NC"} <= {*read} and {*"OI"} <= {*weigh} and {*read} == {*give}
+            return (read, weigh, give) if known and {*read} - {*"NC"} == {*weigh} - {*"OI"} else None
+        case _:
+            return None
+
+
+def _slid(o: Operands, size: Dim | None, window: Dim | None, place: int) -> Dim | None:
+    """How often a window fits."""
+    strides, padding = o["window_strides"], o["padding"]
+    step = integer_of(strides.items[place]) if isinstance(strides, Pack) and place < len(strides.items) else None
+    if any(o.given(name) for name in ("lhs_dilation", "rhs_dilation") if name in o.values):
+        return None
+    if size is None or window is None or step is None or step < 1:
+        return None
+    match padding:
+        case Constant(value="SAME"):
+            return (size + (step - 1)) // step
+        case Constant(value="VALID"):
+            zeros: Dim | None = Dim.of(0)
+        case Pack(items=pairs) if place < len(pairs):
+            pair = sizes_of(pairs[place])
+            zeros = (
+                pair[0] + pair[1] if pair and len(pair) == 2 and pair[0] is not None and pair[1] is not None else None
+            )
+        case _:
+            zeros = None
+    return None if zeros is None else (size + zeros - window) // step + 1
 
 
 _UNARY = (
@@ -236,11 +311,11 @@ _UNARY = (
     "round", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "real", "imag", "conj",
     "stop_gradient",
 )  # fmt: skip
-_BINARY = ("add", "atan2", "div", "max", "min", "mul", "nextafter", "pow", "rem", "sub", "igamma", "igammac")
+_BINARY = ("add", "atan2", "div", "max", "min", "mul", "pow", "rem", "sub")
+_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _ALONG = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 _NUMPY = {
-    "concatenate": ("concatenate", "operands, dimension"),
     "expand_dims": ("expand_dims", "array, dimensions"),
     "squeeze": ("squeeze", "array, dimensions"),
     "full": ("full", "shape, fill_value, dtype=None"),
@@ -253,9 +328,9 @@ _ROWS: dict[str, Row] = {
     "integer_pow": Row("x, y", like("x", dtypes.same)),
     "convert_element_type": Row("operand, new_dtype", like("operand", dtypes.unknown)),
     **{name: Row("x, y", _elements(dtypes.promoted, "x", "y")) for name in _BINARY},
-    **{
-        name: Row("x, y", _elements(dtypes.promoted, "x", "y")) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
-    },
+    "nextafter": Row("x1, x2", _elements(dtypes.promoted, "x1", "x2")),
+    **{name: Row("a, x", _elements(dtypes.promoted, "a", "x")) for name in ("igamma", "igammac")},
+    **{name: Row("x, y", _elements(dtypes.promoted, "x", "y")) for name in _BITS},
     **{name: Row("x, y", _elements(dtypes.boolean, "x", "y")) for name in _COMPARISONS},
     **{name: Row("operand, axis=0, reverse=False", _along(dtypes.same)) for name in _ALONG},
     **{name: as_in(JAX_NUMPY[f"jax.numpy.{theirs}"], parameters) for name, (theirs, parameters) in _NUMPY.items()},
@@ -264,7 +339,6 @@ _ROWS: dict[str, Row] = {
     "dot_general": Row(
         "lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *, out_sharding=None", _dot_general
     ),
-    "batch_matmul": as_in(JAX_NUMPY["jax.numpy.matmul"], "lhs, rhs"),
     "select": Row("pred, on_true, on_false", _selected),
     "clamp": Row("min, x, max", _clamped),
     "dynamic_slice": Row("operand, start_indices, slice_sizes", _sliced),
@@ -273,7 +347,7 @@ _ROWS: dict[str, Row] = {
     "index_in_dim": Row("operand, index, axis=0, keepdims=True", _picked),
     "dynamic_update_slice": Row("operand, update, start_indices", _written_over),
     "dynamic_update_slice_in_dim": Row("operand, update, start_index, axis", _written_along),
-    "dynamic_update_index_in_dim": Row("operand, update, index, axis", lambda o: o["operand"]),
+    "dynamic_update_index_in_dim": Row("operand, update, index, axis", _written_at),
     "slice_in_dim": Row("operand, start_index, limit_index, stride=1, axis=0", _cut),
     "top_k": Row("operand, k, *, axis=-1", _top),
     "transpose": Row("operand, permutation", _transposed),
@@ -283,6 +357,12 @@ _ROWS: dict[str, Row] = {
     "rev": Row("operand, dimensions", like("operand", dtypes.same)),
     "iota": Row("dtype, size", _counted),
     "broadcasted_iota": Row("dtype, shape, dimension", lambda o: made(sizes_of(o["shape"]))),
-    "conv": Row("lhs, rhs, window_strides, padding", _convolved),
+    "concatenate": Row("operands, dimension", _joined),
+    "conv": Row("lhs, rhs, window_strides, padding, precision=None", _convolved),
+    "conv_general_dilated": Row(
+        "lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None, "
+        "feature_group_count=1",
+        _convolved,
+    ),
 }
 TABLE: dict[str, Row] = {f"jax.lax.{name}": row for name, row in _ROWS.items()}

@@ -6,6 +6,8 @@ clamped, a list is no index, and no array changes: ``x.at[index].set(y)`` gives 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from typednn.mypy_plugin.array_functions import (
     creation,
     dtypes,
@@ -21,14 +23,19 @@ from typednn.mypy_plugin.array_functions import (
 )
 from typednn.mypy_plugin.array_functions.elementwise import binary, unary
 from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
     Misfit,
     Operands,
     Row,
+    certain,
     fits_into,
     like,
+    made,
+    matrix,
     parameters_of,
 )
-from typednn.mypy_plugin.values import Number, Pack, Value, number
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, number
+from typednn.shapes import Dim
 
 _FILES = (elementwise, reductions, products, einsum, linear_algebra, movement, joining, creation, fourier, indexing)
 _NUMPY: dict[str, Row] = {name: row for file in _FILES for name, row in file.TABLE.items()}
@@ -43,6 +50,47 @@ def as_in(row: Row, parameters: str) -> Row:
         return row.rule(Operands({**theirs, **{names[name]: value for name, value in o.values.items()}}, o.differ))
 
     return Row(parameters, rule)
+
+
+def of_any_kind(row: Row) -> Row:
+    """A row whose result may have another dtype than NumPy's."""
+
+    def unknown(value: Value) -> Value:
+        match value:
+            case Array():
+                return replace(value, kind="")
+            case Pack(items=items):
+                return replace(value, items=tuple(map(unknown, items)))
+            case _:
+                return value
+
+    return Row(row.parameters, lambda o: unknown(row.rule(o)))
+
+
+def _lenient(row: Row, words: str) -> Row:
+    """A row without what NumPy refuses in these words."""
+
+    def rule(o: Operands) -> Value:
+        try:
+            return row.rule(o)
+        except Misfit as error:
+            if words in str(error):
+                return UNKNOWN
+            raise
+
+    return Row(row.parameters, rule)
+
+
+def _masked(row: Row) -> Row:
+    """A reduction: ``where`` and the array broadcast against each other."""
+
+    def rule(o: Operands) -> Value:
+        if o["where"] in (Constant(None), Constant(True)):
+            return row.rule(o)
+        shape = o.broadcast("a", "where")
+        return row.rule(Operands({**o.values, "a": made(shape, o.kind("a")), "where": Constant(True)}, o.differ))
+
+    return Row(row.parameters, rule)
 
 
 # ------------------------------------------------------------------ indexing
@@ -70,17 +118,23 @@ def _updated(o: Operands) -> Value:
     """``x.at[index].set(values)``: as large as x."""
     target, values = _read(o), o.shape("values")
     shape = Operands({"x": target}, o.differ).shape("x")
-    if shape is not None and values is not None:
+    if shape is not None and values is not None and Dim.of(0) not in shape:
         fits_into(values, shape, o.differ, "update")
     return o["a"]
 
 
+def _scaled(o: Operands) -> Value:
+    _updated(o)
+    return made(o.shape("a"))
+
+
 _MODE = "*, indices_are_sorted=False, unique_indices=False, mode=None"
-_UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "div", "power", "min", "max")
+_UPDATES = ("set", "add", "subtract", "multiply", "mul", "min", "max")
 _INDEXING: dict[str, Row] = {
     "jax.Array[]": Row("a, index", _read),
     "jax.Array.at.get()": Row(f"a, index, {_MODE}, fill_value=None", _read),
     **{f"jax.Array.at.{name}()": Row(f"a, index, values, {_MODE}", _updated) for name in _UPDATES},
+    **{f"jax.Array.at.{name}()": Row(f"a, index, values, {_MODE}", _scaled) for name in ("divide", "power")},
 }
 
 # ------------------------------------------------------------------ by NumPy's rules
@@ -96,7 +150,6 @@ _LEFT_OUT = {
 }
 # JAX's parameters, where they have other names than NumPy's, or another order.
 _PARAMETERS = {
-    "clip": "arr=None, min=None, max=None",
     "histogram": "a, bins=10, range=None, weights=None, density=None",
     "isin": "element, test_elements, assume_unique=False, invert=False",
     "nan_to_num": "x, copy=True, nan=0.0, posinf=None, neginf=None",
@@ -104,14 +157,17 @@ _PARAMETERS = {
     "flipud": "m",
     "fliplr": "m",
     "rot90": "m, k=1, axes=(0, 1)",
-    "tril": "m, k=0",
-    "triu": "m, k=0",
     "tile": "A, reps",
     "broadcast_to": "array, shape",
     "matrix_transpose": "x, /",
     "pad": "array, pad_width, mode='constant', *, constant_values=0",
     "identity": "n, dtype=None",
 }
+_OTHER_KINDS = ("reciprocal", "conj", "conjugate", "histogram", "gradient", "correlate")
+_MASKED = ("sum", "prod", "max", "min", "amax", "amin", "any", "all")
+_KEEPING_NUMBERS = ("median", "nanmedian", "quantile", "percentile")
+_SYMMETRIC = ("cholesky", "eigh", "eigvalsh")
+_ALLOWED = {"einsum": "the output lacks the axes of ...", "vsplit": "needs 2 axes", "logspace": "axis"}
 _RENAMED = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh",
     "atan2": "arctan2", "pow": "power", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
@@ -120,29 +176,58 @@ _RENAMED = {
 
 
 def _same(name: str, row: Row) -> Row:
-    """NumPy's row with JAX's parameters."""
-    parameters = _PARAMETERS.get(name.removeprefix("numpy."))
-    return row if parameters is None else as_in(row, parameters)
+    """NumPy's row with JAX's parameters, without what JAX allows."""
+    last = name.rpartition(".")[2].removesuffix("()")
+    row = of_any_kind(row) if last in _OTHER_KINDS else row
+    row = _masked(row) if last in _MASKED else row
+    row = _lenient(row, _ALLOWED[last]) if last in _ALLOWED else row
+    row = _lenient(row, "where: ") if last.startswith("nan") else row
+    row = _lenient(row, "a Fourier transform of ") if ".fft." in name else row
+    row = _of_numbers(row) if last in _KEEPING_NUMBERS else row
+    row = _symmetrized(row) if last in _SYMMETRIC else row
+    return as_in(row, _PARAMETERS[last]) if name == f"numpy.{last}" and last in _PARAMETERS else row
 
 
+def _of_numbers(row: Row) -> Row:
+    """The median of a number may be a vector."""
+    return Row(row.parameters, lambda o: row.rule(o) if o.shape("a") or o.flag("keepdims") is False else UNKNOWN)
+
+
+def _symmetrized(row: Row) -> Row:
+    """One row, or one column, broadcasts to a square matrix."""
+    return Row(row.parameters, lambda o: UNKNOWN if ONE in (o.shape("a") or [])[-2:] else row.rule(o))
+
+
+def _triangle(o: Operands) -> Value:
+    return made(certain(matrix(o, "m", "triangle")), o.kind("m"))
+
+
+def _clipped(o: Operands) -> Value:
+    names = [name for name in ("arr", "min", "max") if o.given(name)]
+    return made(o.broadcast(*names), o.kind(*names))
+
+
+_CLIP = Row("arr, min=None, max=None", _clipped)
 _METHODS = {
     "sort": _NUMPY["numpy.sort"],
     "argpartition": _NUMPY["numpy.argpartition"],
     "searchsorted": _NUMPY["numpy.searchsorted"],
     "ptp": _NUMPY["numpy.ptp"],
     "block_until_ready": Row("a", like("a", dtypes.same)),
-    "clip": as_in(_NUMPY["Array.clip()"], "a, min=None, max=None"),
+    "clip": _CLIP,
     "astype": as_in(_NUMPY["Array.astype()"], "a, dtype, copy=False, device=None"),
 }
 
 TABLE: dict[str, Row] = {
     **{f"jax.{name}": _same(name, row) for name, row in _NUMPY.items() if name.startswith("numpy.")},
-    **{f"jax.numpy.{name}": _NUMPY[f"numpy.{other}"] for name, other in _RENAMED.items()},
+    **{f"jax.numpy.{name}": _same(f"numpy.{other}", _NUMPY[f"numpy.{other}"]) for name, other in _RENAMED.items()},
     **{f"jax.numpy.{name}": unary(dtypes.boolean) for name in ("isneginf", "isposinf", "isreal", "iscomplex")},
+    "jax.numpy.clip": _CLIP,
     "jax.numpy.float_power": binary(dtypes.unknown),
     "jax.numpy.astype": as_in(_NUMPY["Array.astype()"], "x, dtype, /, *, copy=False, device=None"),
+    **{f"jax.numpy.{name}": Row("m, k=0", _triangle) for name in ("tril", "triu")},
     "jax.numpy.unwrap": Row("p", like("p", dtypes.unknown)),
-    **{f"jax.{name}": row for name, row in _NUMPY.items() if name.startswith("Array.")},
+    **{f"jax.{name}": _same(name, row) for name, row in _NUMPY.items() if name.startswith("Array.")},
     **{f"jax.Array.{name}()": row for name, row in _METHODS.items()},
     **_INDEXING,
 }
