@@ -128,7 +128,9 @@ class TypednnPlugin(Plugin):
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
+        # of a name such as `batched = vmap(f)` mypy infers f's own type
+        plain = isinstance(node, FuncDef | Decorator | Var) and not (isinstance(node, Var) and node.is_inferred)
+        signature = classes.function_signature(node.type) if plain else None
         return (
             None
             if signature is None

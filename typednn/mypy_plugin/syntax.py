@@ -392,6 +392,7 @@ def as_function(function: nodes.FuncDef, decorators: Iterable[nodes.Expression] 
 _DECORATORS = (
     "staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final",
     "overload", "cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit",
+    "jit", "filter_jit", "checkpoint", "filter_checkpoint", "remat", "custom_vjp", "custom_jvp",
 )  # fmt: skip
 
 
@@ -424,8 +425,15 @@ def decorated(statements: Iterable[nodes.Statement]) -> Iterator[nodes.Decorator
 
 def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr]) -> bool:
     """Whether a function under these decorators still is what its annotations say."""
-    names = (last_name(each if isinstance(each, ast.expr) else expression(each)) for each in decorators)
+    names = (_applied(each if isinstance(each, ast.expr) else expression(each)) for each in decorators)
     return all(name in _DECORATORS for name in names)
+
+
+def _applied(decorator: ast.expr) -> str:
+    """The last word of a decorator; ``jit`` of ``partial(jax.jit, static_argnames="n")``."""
+    name = last_name(decorator)
+    within = decorator.args if isinstance(decorator, ast.Call) and name == "partial" else []
+    return last_name(within[0]) if within else name
 
 
 def last_name(node: ast.expr) -> str:

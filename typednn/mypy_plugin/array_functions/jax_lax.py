@@ -23,7 +23,6 @@ from typednn.mypy_plugin.array_functions.rows import (
     places_of,
     replaced,
     sizes_of,
-    total,
     written,
 )
 from typednn.mypy_plugin.values import Constant, Number, Pack, Slice, Value, integer_of, number
@@ -190,8 +189,6 @@ def _reshaped(o: Operands) -> Value:
     sizes = sizes_of(o["new_sizes"])
     if sizes is not None and any((size.value or 0) < 0 for size in sizes if size is not None):
         raise Misfit(f"reshape to {written(sizes)}: lax works out no size")
-    if total(o.shape("operand") or [None]) == ONE:
-        return made(sizes, o.kind("operand"))  # one element fills any shape
     return JAX_NUMPY["jax.numpy.reshape"].rule(Operands({"a": o["operand"], "shape": o["new_sizes"]}, o.differ))
 
 

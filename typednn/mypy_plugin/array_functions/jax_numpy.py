@@ -118,7 +118,7 @@ def _updated(o: Operands) -> Value:
     """``x.at[index].set(values)``: as large as x."""
     target, values = _read(o), o.shape("values")
     shape = Operands({"x": target}, o.differ).shape("x")
-    if shape is not None and values is not None and Dim.of(0) not in shape:
+    if shape is not None and values is not None and Dim.of(0) not in (*shape, *values):
         fits_into(values, shape, o.differ, "update")
     return o["a"]
 
@@ -151,6 +151,7 @@ _LEFT_OUT = {
 # JAX's parameters, where they have other names than NumPy's, or another order.
 _PARAMETERS = {
     "histogram": "a, bins=10, range=None, weights=None, density=None",
+    "permute_dims": "a, axes",
     "isin": "element, test_elements, assume_unique=False, invert=False",
     "nan_to_num": "x, copy=True, nan=0.0, posinf=None, neginf=None",
     "flip": "m, axis=None",
