@@ -23,6 +23,7 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
     annotations  the annotations of arrays, as they are written
+    jax_modules  the layers of Equinox and Flax
 
 A file imports only what stands below it here. No layer is known by its name: a wrapper is a class with a field whose
 type says how the layer in it is used, ``inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]``.

@@ -12,6 +12,7 @@ from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
     Constant,
+    Layer,
     Number,
     Pack,
     Partial,
@@ -184,7 +185,7 @@ def _chosen(call: Call, argnums: Value) -> Value:
     if place is None or call.spread or not -len(call.arguments) <= place < len(call.arguments):
         return UNKNOWN
     value = call.arguments[place]
-    return value if isinstance(value, Array | Pack) else UNKNOWN
+    return value if isinstance(value, Array | Pack | Layer) else UNKNOWN
 
 
 # ------------------------------------------------------------------ loops
