@@ -28,6 +28,7 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
     annotations  the annotations of arrays, as they are written
+    jax_modules  the layers of Equinox and Flax
 
 A file imports only what stands below it here. No layer is known by its name: a wrapper is a class with a field whose
 type says how the layer in it is used, ``inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]``.
@@ -154,7 +155,9 @@ class TypednnPlugin(Plugin):
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        declared = get_proper_type(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
+        # of a name such as `batched = vmap(f)` mypy infers f's own type
+        plain = isinstance(node, FuncDef | Decorator | Var) and not (isinstance(node, Var) and node.is_inferred)
+        declared = get_proper_type(node.type) if plain else None
         if isinstance(node, Decorator):
             tree = _checker(checker_state.type_checker).tree
             own = node.name in tree.names and tree.names[node.name].node is node

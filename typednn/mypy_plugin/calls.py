@@ -80,7 +80,7 @@ class Calls(Context):
                 return fields.get(name, UNKNOWN)
             case Pack(fields=(_, *_) as fields, items=items):
                 return items[fields.index(name)] if name in fields else functions.member(call, base)
-            case Reference(node=nodes.MypyFile(fullname="numpy")) if name in _NUMPY:
+            case Reference(node=nodes.MypyFile(fullname="numpy" | "jax.numpy")) if name in _NUMPY:
                 return _NUMPY[name]
             case Reference(node=nodes.MypyFile() as module):
                 return self.scope.within(module, name)
@@ -167,6 +167,8 @@ class Calls(Context):
     def apply(self, function: Value, call: Call) -> Value:
         """The result of a function for the arguments of ``call``."""
         match function:
+            case Partial(function=Constant(value=str() as name)):
+                return TABLE[f"{name}()"](replace(call, name=f"{name}()", receiver=function))
             case Partial(
                 function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Pack() | Reference() as of,)
             ):
@@ -183,7 +185,9 @@ class Calls(Context):
                 known = next((name for name in entries if name in TABLE), "")
                 call = replace(call, name=known, receiver=function)
                 return TABLE[known](call) if known else constructors.instance(call)
-            case Reference(node=nodes.FuncDef(fullname=name)) if name in TABLE:
+            case Reference(node=nodes.FuncDef(fullname=own) | nodes.OverloadedFuncDef(fullname=own)) if name := next(
+                (each for each in _called(own) if each in TABLE), ""
+            ):
                 return TABLE[name](replace(call, name=name))
             case Reference(node=(nodes.FuncDef() as called) | nodes.OverloadedFuncDef(impl=nodes.FuncDef() as called)):
                 return functions.applied(call, called)
@@ -197,10 +201,10 @@ class Calls(Context):
         match function, receiver:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
                 yield f"super().{name}()"
-            case ast.Attribute(value=ast.Attribute(value=ast.Name() as of, attr=ufunc), attr=name), _ if (
-                isinstance(module := self.peek(of, env), Reference) and getattr(module.node, "fullname", "") == "numpy"
-            ):  # np.add.reduce
-                yield f"numpy.{ufunc}.{name}"
+            case ast.Attribute(value=ast.Attribute(value=ast.Name() as of, attr=ufunc), attr=name), _ if isinstance(
+                module := self.peek(of, env), Reference
+            ) and getattr(module.node, "fullname", "") in ("numpy", "jax.numpy"):  # np.add.reduce
+                yield f"{module.node.fullname}.{ufunc}.{name}"
             case ast.Attribute(attr=name), Reference(node=nodes.TypeInfo() as info):
                 yield f"{info.fullname}.{name}"
                 yield from (f"({base.fullname}).{name}()" for base in info.mro)
@@ -255,12 +259,23 @@ _NUMPY: dict[str, Value] = {
 _MODULES = {".linalg.": "linalg", ".fft.": "fft", ".random.": "random", "stride_tricks": "lib.stride_tricks", "": ""}
 
 
+# The modules from which JAX's functions are imported, by where they are defined in it.
+_OF_JAX = {
+    "numpy.linalg.": "jax.numpy.linalg", "numpy.fft.": "jax.numpy.fft", "numpy.": "jax.numpy", "nn.": "jax.nn",
+    "lax.": "jax.lax", "random.": "jax.random", "scipy.special.": "jax.scipy.special", "ops.": "jax.scipy.special",
+    "": "jax",
+}  # fmt: skip
+
+
 def _called(name: str) -> Iterator[str]:
     """The names of a function: as it is defined, and where NumPy offers it."""
     yield name
     if name.startswith("numpy."):
         module = next(known for part, known in _MODULES.items() if part in name)
         yield ".".join(filter(None, ("numpy", module, name.rpartition(".")[2])))
+    module = next((known for part, known in _OF_JAX.items() if name.startswith(f"jax._src.{part}")), "")
+    if module:
+        yield f"{module}.{name.rpartition('.')[2]}"
 
 
 def _operation(node: ast.expr, op: ast.operator) -> ast.expr:

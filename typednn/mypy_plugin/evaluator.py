@@ -7,7 +7,7 @@ certainly exists. `Calls` says what a call, an operator or an attribute means.
 import ast
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from typednn.mypy_plugin import changes, python, syntax
@@ -25,6 +25,7 @@ from typednn.mypy_plugin.values import (
     Function,
     Many,
     Pack,
+    Partial,
     Slice,
     Value,
     holds_lists,
@@ -272,6 +273,8 @@ class Evaluator(Calls):
         base, index = self.peek(node.value, env), self._index(node.slice, env)
         if isinstance(base, Array):
             return arrays.item(Call(self, "", node, env, base), index)
+        if isinstance(base, Partial):  # x.at[index]
+            return replace(base, arguments=(*base.arguments, index))
         at, of_array = integer_of(index), isinstance(node.value, ast.Attribute) and self._kept(node.value.value)
         if not isinstance(base, Pack) or not isinstance(of_array, Array) or at is None:
             return python.item(base, index)

@@ -409,6 +409,7 @@ _DECORATORS = (
     "staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final",
     "overload", "cache", "lru_cache", "contextmanager", "asynccontextmanager", "jaxtyped",
     "beartype", "typechecked", "deprecated", "njit",
+    "jit", "filter_jit", "checkpoint", "filter_checkpoint", "remat", "custom_vjp", "custom_jvp",
 )  # fmt: skip
 
 
@@ -439,12 +440,12 @@ def decorated(statements: Iterable[nodes.Statement]) -> Iterator[nodes.Decorator
         yield from decorated(within(each))
 
 
-def keeps_signature(decorators: Iterable[nodes.Expression], keeping: Container[str] = ()) -> bool:
+def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr], keeping: Container[str] = ()) -> bool:
     """Whether a function under these decorators still is what its annotations say; ``keeping`` are the module's own
     that see to it: ``logged``, ``repeated()``.
     """
-    several = map(expression, decorators)
-    return all(last_name(each) in _DECORATORS or _own_name(each) in keeping for each in several)
+    several = (each if isinstance(each, ast.expr) else expression(each) for each in decorators)
+    return all(_applied(each) in _DECORATORS or _own_name(each) in keeping for each in several)
 
 
 def _own_name(decorator: ast.expr) -> str:
@@ -469,6 +470,13 @@ def raises_where_it_yields(generator: nodes.FuncDef) -> bool:
     inside = {id(each) for one in around for each in walk(one)}
     yields = [each for each in walked if isinstance(each, ast.Yield | ast.YieldFrom)]
     return bool(yields) and not any(id(each) in inside for each in yields)
+
+
+def _applied(decorator: ast.expr) -> str:
+    """The last word of a decorator; ``jit`` of ``partial(jax.jit, static_argnames="n")``."""
+    name = last_name(decorator)
+    within = decorator.args if isinstance(decorator, ast.Call) and name == "partial" else []
+    return last_name(within[0]) if within else name
 
 
 def last_name(node: ast.expr) -> str:

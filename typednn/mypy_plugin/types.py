@@ -32,6 +32,7 @@ from mypy.types import (
 from mypy.typevars import fill_typevars
 
 from typednn.mypy_plugin import annotations, classes
+from typednn.mypy_plugin.jax_modules import MODULES
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -39,6 +40,7 @@ from typednn.mypy_plugin.values import (
     Entries,
     Layer,
     Many,
+    Number,
     Pack,
     Value,
     layers_of,
@@ -202,7 +204,9 @@ def layer_of(instance: Instance) -> Layer:
 
 def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | None = None) -> Layer:
     """A layer by its class's own annotations."""
-    forward = classes.method(info, "forward") or classes.Signature(parameters=[], result=[])
+    if info.fullname in MODULES:
+        return _of_table(info, label, attributes or {})
+    forward = _called(info) or classes.Signature(parameters=[], result=[])
     places = [alternatives for name, alternatives in forward["parameters"][1:] if not name.startswith(("*", "="))]
     inputs = tuple(alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places)
     declared = _forward(info)
@@ -225,12 +229,31 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
         ranks=_ranks(declared),
         inner=_inner(info, attributes),
         contracts=contracts,
+        library=outputs[0][0][2] or "numpy" if output else "numpy",
     )
+
+
+def _called(info: TypeInfo) -> classes.Signature | None:
+    """What a call of an object takes and gives: of a module of JAX its ``__call__``."""
+    return classes.method(info, "forward") or classes.method(info, "__call__")
+
+
+def _of_table(info: TypeInfo, label: str, attributes: dict[str, Value]) -> Layer:
+    """A layer that `MODULES` describes."""
+    inputs, output = MODULES[info.fullname]
+    shape = attributes.get("shape", UNKNOWN)
+    axes = shape.items if isinstance(shape, Pack) else (shape,) if isinstance(shape, Number) else None
+    if "{*self.shape}" in output:
+        if axes is None:
+            return Layer(label or info.name, info.fullname, attributes=attributes, library="jax")
+        output = " ".join(f"{{self.shape[{place}]}}" for place in range(len(axes)))
+        inputs, attributes = (output,), {**attributes, "shape": Pack(axes, frozen=True)}
+    return Layer(label or info.name, info.fullname, inputs, output, attributes, library="jax")
 
 
 def _forward(info: TypeInfo) -> CallableType | None:
     """The type of forward."""
-    symbol = info.get("forward")
+    symbol = info.get("forward") or info.get("__call__")
     declared = get_proper_type(symbol.type) if symbol is not None else None
     return declared if isinstance(declared, CallableType) else None
 

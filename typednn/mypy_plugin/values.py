@@ -187,6 +187,7 @@ class Layer:
     # of a layer whose annotations cannot say what it does to shapes: one for each rank that it reads
     contracts: tuple[str, ...] = ()
     traced: Flow | None = field(default=None, compare=False)  # of a stack: its shape flow from input to output
+    library: str = "numpy"  # of the arrays that it gives
 
     @property
     def label(self) -> str:

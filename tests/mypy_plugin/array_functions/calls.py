@@ -775,7 +775,7 @@ def index_of(d: Draw, shape: Sequence[int]) -> Any:
         if arrays and kind < 0.3 and size:
             parts.append(
                 np.array([d.random.randrange(-size, size) for _ in range(int(np.prod(common)))], np.int64).reshape(
-                    d.into(common) if d.chance(0.05) and 0 not in common and set(common) == {1} else common
+                    common[1:] if d.chance(0.05) and 0 not in common and set(common) == {1} else common
                 )
             )
         elif arrays and kind < 0.4 and size:

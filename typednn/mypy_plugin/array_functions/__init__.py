@@ -1,11 +1,13 @@
-"""What NumPy's functions do to shapes and dtypes: a table with a row for each function, and nothing of mypy.
+"""What functions of arrays do to shapes and dtypes: a table with a row for each function, and nothing of mypy.
 
     numpy.concatenate   a function                  Array.sum()   a method; the array is its first argument
     Array.T             an attribute                + @ < neg     an operator
     []   []=            reading and assigning by an index
 
+The functions of JAX are named ``jax.numpy.concatenate``, its methods ``jax.Array.sum()``.
+
 A function that stands in no row is unknown. To add one, write its signature and its rule into the file of its kind; a
-test compares every row with NumPy itself.
+test compares every row with its library itself.
 """
 
 from typednn.mypy_plugin.array_functions import (
@@ -14,6 +16,9 @@ from typednn.mypy_plugin.array_functions import (
     elementwise,
     fourier,
     indexing,
+    jax_functions,
+    jax_lax,
+    jax_numpy,
     joining,
     linear_algebra,
     movement,
@@ -38,6 +43,9 @@ TABLE: dict[str, Row] = {
         random,
         fourier,
         indexing,
+        jax_numpy,
+        jax_lax,
+        jax_functions,
     )
     for name, row in file.TABLE.items()
 }

@@ -192,6 +192,12 @@ def _bound(parameters: str, arguments: Sequence[Value], keywords: Mapping[str, V
     return {**defaults, **values} if missing <= defaults.keys() else None
 
 
+def parameters_of(parameters: str) -> dict[str, Value]:
+    """The names in a signature, in order, each with its default; `UNKNOWN` where it has none."""
+    names, by_name, star, defaults = _signature(parameters)
+    return dict.fromkeys([*names, *filter(None, [star]), *by_name], UNKNOWN) | defaults
+
+
 @lru_cache(maxsize=1024)
 def _signature(parameters: str) -> tuple[list[str], list[str], str, dict[str, Value]]:
     function = ast.parse(f"def f({parameters}): ...").body[0]

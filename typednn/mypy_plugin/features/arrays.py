@@ -9,7 +9,7 @@ from typednn.mypy_plugin.array_functions.rows import kind_of
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
 from typednn.mypy_plugin.syntax import COMPARISONS, OPERATORS, walk
-from typednn.mypy_plugin.values import OWNERS, UNKNOWN, Array, Constant, Layer, Reference, Value, of_library
+from typednn.mypy_plugin.values import OWNERS, UNKNOWN, Array, Constant, Layer, Partial, Reference, Value, of_library
 from typednn.shapes import Flow
 
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -35,7 +35,7 @@ def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping
     library = library or (others.pop() if len(others) == 1 else "numpy")
     row = next(name for name in (f"{OWNERS[library]}{row}", row) if name in ROWS)
     compare = call.context.comparison()
-    written = row == "[]=" or "out" in (keywords or {})
+    written = row == "[]=" or row.startswith("jax.Array.at.") or "out" in (keywords or {})
     compare.numbers = not (written and _cut(getattr(call.node, "left", call.node)))
     try:
         value = settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))
@@ -59,7 +59,11 @@ def operator(call: Call, op: ast.AST, operands: Sequence[Value], *, in_place: bo
 
 def _cut(target: ast.expr) -> bool:
     """Whether a part such as ``x[:3]`` is written: so long is what goes there, if the function is used as meant."""
-    within = walk(target.slice) if isinstance(target, ast.Subscript) else []
+    match target:
+        case ast.Subscript(slice=place) | ast.Call(func=ast.Attribute(value=ast.Subscript(slice=place))):
+            within = walk(place)
+        case _:
+            within = []
     return any(isinstance(each, ast.Slice) and (each.lower or each.upper or each.step) for each in within)
 
 
@@ -71,6 +75,20 @@ def item(call: Call, index: Value) -> Value:
 def assigned(call: Call, index: Value, value: Value) -> None:
     """``x[index] = value``."""
     computed(call, "[]=", (call.receiver, index, value))
+
+
+def places(call: Call) -> Value:
+    """``x.at`` of JAX: ``x.at[index]`` has the array and the index."""
+    return Partial(Constant("jax.Array.at"), (call.receiver,))
+
+
+def updated(call: Call) -> Value:
+    """``x.at[index].set(y)``."""
+    match call.receiver:
+        case Partial(function=Constant(value="jax.Array.at"), arguments=(Array(), _) as both):
+            return computed(call, f"jax.Array.at.{call.name[8:]}", (*both, *call.arguments), call.keywords)
+        case _:
+            return UNKNOWN
 
 
 def unchanged(call: Call) -> Value:
@@ -98,5 +116,7 @@ TABLE: dict[str, Analysis] = {
     "numpy.random.default_rng": generator,
     "typednn.kernels.reshape.reshape": reshaped,
     **{name: function for name in ROWS if name.startswith(("numpy.", "torch.", "jax.", "Array."))},
+    "jax.Array.at": places,
+    **{f"Partial.{name[13:]}": updated for name in ROWS if name.startswith("jax.Array.at.")},
     **dict.fromkeys(("Array.setflags()", "Array.fill()", "Array.sort()"), unchanged),
 }

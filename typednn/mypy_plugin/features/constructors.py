@@ -17,6 +17,7 @@ from mypy.types import Instance, TupleType, Type, get_proper_type
 from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context, mutated
 from typednn.mypy_plugin.features.stacks import sequential, traced
+from typednn.mypy_plugin.jax_modules import DEFAULTS, MODULES
 from typednn.mypy_plugin.types import of_class
 from typednn.mypy_plugin.values import (
     FLEXIBLE,
@@ -70,6 +71,8 @@ def instance(call: Call) -> Value:
     if info.is_named_tuple:
         values = _dataclass(call.context, info, call)
         return Pack(tuple(values.values()), frozen=True, fields=tuple(values), of=info.fullname) if values else UNKNOWN
+    if info.fullname in MODULES:
+        return of_class(info, _shown(info, call), _given_to(info, call))
     if not call.context.scope.reads(info.module_name) and not any(True for _ in classes.all_facts(info)):
         return UNKNOWN
     layer = of_class(info, _shown(info, call), _attributes(call.context, info, call))
@@ -77,6 +80,16 @@ def instance(call: Call) -> Value:
     if isinstance(chain, Layer):
         return replace(layer, parts=chain.parts, sample=chain.sample, traced=chain.traced)
     return layer
+
+
+def _given_to(info: TypeInfo, call: Call) -> dict[str, Value]:
+    """The arguments of a constructor by name, for a layer of which no more is known."""
+    initialiser = classes.member(info, "__init__")
+    if call.spread or not isinstance(initialiser, FuncDef):
+        return {}
+    names = [each.variable.name for each in initialiser.arguments[1:] if each.kind.is_positional()]
+    given = {**dict(zip(names, call.arguments, strict=False)), **call.keywords}
+    return {**{name: given.get(other, UNKNOWN) for name, other in DEFAULTS.items()}, **given}
 
 
 def passed_on(call: Call, inner: Context, faults: Callable[[], frozenset[int]]) -> None:

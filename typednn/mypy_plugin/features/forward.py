@@ -10,7 +10,7 @@ from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.features import functions
 from typednn.mypy_plugin.sizes import class_of, fits, result
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Value, lookup
-from typednn.shapes import Flow, Unifier, leave
+from typednn.shapes import Flow, Unifier, leave, same
 
 
 def forward(call: Call) -> Value:
@@ -35,22 +35,46 @@ def forward(call: Call) -> Value:
 def _through(call: Call) -> Value | None:
     """By annotations; None where something does not fit, which is reported."""
     layer: Layer = call.receiver
-    arguments = (*call.arguments, *call.keywords.values())
+    arguments = _placed(call, layer)
     if len(layer.inputs) > 1 or (arguments and isinstance(arguments[0], Array) and arguments[0].open and _plain(layer)):
         return _several(call, layer, arguments)
     x = arguments[0] if arguments else UNKNOWN
     try:
         after = layer.trace(x.flow if isinstance(x, Array) else Flow.start(None))
     except TypednnError as error:
+        if isinstance(x, Array) and _by_columns(layer, x):
+            return UNKNOWN
         # by the array types, where these are known
         rank_error = isinstance(error, StackError) and error.reason == "rank"
         if not rank_error or call.context.scope.rank(call.first) is None:
             call.complain(str(error))
         return None
     if after.shape is None or isinstance(x, Array):
-        return UNKNOWN if after.shape is None else Array(after)
+        return UNKNOWN if after.shape is None else Array(after, library=layer.library)
     leave(None, None)  # an array of which no size is known
-    return Array(Flow.of([size if size is not None and size.value is not None else None for size in after.shape]))
+    sizes = [size if size is not None and size.value is not None else None for size in after.shape]
+    return Array(Flow.of(sizes), library=layer.library)
+
+
+def _placed(call: Call, layer: Layer) -> tuple[Value, ...]:
+    """The arguments in the order of the parameters."""
+    info = class_of(call.context, layer)
+    signature = None if info is None else classes.method(info, "forward") or classes.method(info, "__call__")
+    names = [name for name, _ in signature["parameters"][1:]] if signature is not None else []
+    rest = dict(call.keywords)
+    placed = [*call.arguments, *(rest.pop(name, UNKNOWN) for name in names[len(call.arguments) :] if rest)]
+    return (*placed, *(() if names else rest.values()))
+
+
+def _by_columns(layer: Layer, x: Array) -> bool:
+    """Whether a product of a weight and a vector takes columns too: ``Linear(4, 3)(x)`` of Equinox with x of (4, 7)."""
+    sizes = (
+        Unifier(lookup(layer.attributes)).result(layer.inputs[0]) if layer.library == "jax" and layer.inputs else None
+    )
+    shape = x.flow.shape
+    if not sizes or len(sizes) != 1 or not shape or len(shape) < 2:
+        return False
+    return shape[-2] is None or sizes[0] is None or same(shape[-2], sizes[0])
 
 
 def _plain(layer: Layer) -> bool:
@@ -66,13 +90,13 @@ def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value | 
     """Several arrays in, one out: unified one after another."""
     unifier = Unifier(lookup(layer.attributes), call.context.comparison())
     info = class_of(call.context, layer)
-    signature = classes.method(info, "forward") if info is not None else None
+    signature = None if info is None else classes.method(info, "forward") or classes.method(info, "__call__")
     names = [f": {name}" for name, _ in signature["parameters"][1:]] if signature is not None else []
     for place, (text, argument) in enumerate(zip(layer.inputs, arguments, strict=False)):
         what = f"{layer.label}{names[place] if place < len(names) else ''}: "
         if not fits(call.context, unifier, what, text, argument, call.node):
             return None
-    return result(call.context, unifier, layer.output)
+    return result(call.context, unifier, layer.output, library=layer.library)
 
 
 def same_layer(call: Call) -> Value:

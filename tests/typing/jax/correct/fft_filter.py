@@ -1,0 +1,14 @@
+"""Damp the high frequencies."""
+
+import jax.numpy as jnp
+from beartype import beartype
+from jax import Array
+from jaxtyping import Float, jaxtyped
+
+@jaxtyped(typechecker=beartype)
+def smooth(signal: Float[Array, "batch 256"], gains: Float[Array, " 129"]) -> Float[Array, "batch 256"]:
+    spectrum = jnp.fft.rfft(signal, axis=-1)
+    return jnp.fft.irfft(spectrum * gains, n=256, axis=-1)
+
+
+print(smooth(jnp.ones((2, 256)), jnp.ones(129)).shape)

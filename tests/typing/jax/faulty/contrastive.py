@@ -1,0 +1,15 @@
+"""Logits of pairs of images and texts: features meet the batch."""
+
+import jax.numpy as jnp
+from beartype import beartype
+from jax import Array
+from jaxtyping import Float, jaxtyped
+
+@jaxtyped(typechecker=beartype)
+def logits(images: Float[Array, "batch 64"], texts: Float[Array, "batch 64"]) -> Float[Array, "batch batch"]:
+    images = images / jnp.linalg.norm(images, axis=-1, keepdims=True)
+    texts = texts / jnp.linalg.norm(texts, axis=-1, keepdims=True)
+    return images.T @ texts * 14.3  # shape: batch 64
+
+
+print(logits(jnp.ones((5, 64)), jnp.ones((5, 64))).shape)

@@ -1,0 +1,14 @@
+"""A gated layer: the weight gives one half only."""
+
+import jax
+import jax.numpy as jnp
+from beartype import beartype
+from jax import Array
+from jaxtyping import Float, jaxtyped
+
+@jaxtyped(typechecker=beartype)
+def gated(x: Float[Array, "batch 16"], w: Float[Array, "16 64"], out: Float[Array, "32 16"]) -> Float[Array, "batch 16"]:
+    return jax.nn.silu(x @ w) @ out  # shape: 64 32
+
+
+print(gated(jnp.ones((3, 16)), jnp.ones((16, 64)), jnp.ones((32, 16))).shape)
