@@ -887,7 +887,8 @@ MUTATIONS = (
     Mutation(
         "constants of other modules are unknown",
         "names.py",
-        '        if kept is None or name not in kept["constants"] or name in altered or node.fullname in self.cache.running:\n',
+        '        if kept is None or name not in kept["constants"] or name in altered or '
+        "node.fullname in self.cache.running:\n",
         "        if True:\n",
         ("faulty/package_config",),
     ),
@@ -950,7 +951,8 @@ MUTATIONS = (
     Mutation(
         "a generator of another module returns at once",
         "sources.py",
-        "    if made.is_coroutine or any(isinstance(each, ast.Yield | ast.YieldFrom) for each in syntax.walk(node)):\n        return None\n",
+        "    if made.is_coroutine or any(isinstance(each, ast.Yield | ast.YieldFrom) for each in "
+        "syntax.walk(node)):\n        return None\n",
         "",
         ("correct/package_changed_elsewhere",),
     ),

@@ -50,7 +50,8 @@ def kept(tree: nodes.MypyFile | None) -> Sources | None:
 
 def incomplete(tree: nodes.MypyFile | None) -> bool:
     """Whether mypy has dropped the statements of a module before anybody has read them."""
-    return tree is not None and NAME not in tree.names and not tree.defs and _of_project(tree)
+    unread = tree is not None and NAME not in tree.names and not tree.defs and _of_project(tree)
+    return unread and tree is not None and any(not name.startswith("__") for name in tree.names)
 
 
 def function(kept: Sources, name: str) -> ast.FunctionDef | None:
