@@ -205,26 +205,51 @@ class Verdict:
     open: str = ""
 
 
-def judged(name: str, case: Case, symbols: Mapping[int, str], row: Row | None = None) -> Verdict:
-    """The table against NumPy."""
+@dataclass(frozen=True)
+class Library:
+    """What a row is compared with: NumPy, or another library."""
+
+    name: str
+    compute: Callable[[str, Case], Any]  # the result of a call; one of `RAISED` where the library refuses it
+    about_dtypes: Callable[[Exception], bool]  # whether an error is about dtypes alone
+    gives: Callable[[Value], Value] = lambda value: value  # what a row says of the library's arrays
+
+    def answer(self, name: str, case: Case, row: Row, reading: "Reading") -> Value:
+        """What the table gives; `Misfit` where it says that the library raises."""
+        return self.gives(answer(name, case, row, reading))
+
+
+NUMPY = Library("NumPy", computed, lambda error: isinstance(error, DTYPE_ERRORS))
+
+
+def judged(
+    name: str, case: Case, symbols: Mapping[int, str], row: Row | None = None, library: Library = NUMPY
+) -> Verdict:
+    """The table against a library."""
     try:
-        result, error = computed(name, case), None
+        result, error = library.compute(name, case), None
     except RAISED as raised:
         result, error = None, raised
     told = f"{name}({case})"
     try:
-        value = answer(name, case, row or TABLE[name], Reading(symbols))
+        value = library.answer(name, case, row or TABLE[name], Reading(symbols))
     except Misfit as misfit:
-        return Verdict() if error is not None else Verdict(f"{told}: the table refuses it ({misfit}), NumPy does not")
+        return (
+            Verdict()
+            if error is not None
+            else Verdict(f"{told}: the table refuses it ({misfit}), {library.name} does not")
+        )
     if error is not None:
         return (
             Verdict()
-            if isinstance(error, DTYPE_ERRORS) or symbols
-            else Verdict(open=f"{told}: only NumPy refuses it ({error})")
+            if symbols or library.about_dtypes(error)
+            else Verdict(open=f"{told}: only {library.name} refuses it ({error})")
         )
     wrong = contradiction(value, result, {name: Dim.of(size) for size, name in symbols.items()})
     if wrong:
         return Verdict(f"{told}: {wrong}")
     return (
-        Verdict(open=f"{told}: not known; NumPy gives {shown(result)}") if unknown(value) and not symbols else Verdict()
+        Verdict(open=f"{told}: not known; {library.name} gives {shown(result)}")
+        if unknown(value) and not symbols
+        else Verdict()
     )

@@ -20,6 +20,7 @@ from typednn.mypy_plugin.array_functions import (
     products,
     random,
     reductions,
+    torch_functions,
 )
 from typednn.mypy_plugin.array_functions.any_rank import apply
 from typednn.mypy_plugin.array_functions.rows import Misfit, Row
@@ -38,6 +39,7 @@ TABLE: dict[str, Row] = {
         random,
         fourier,
         indexing,
+        torch_functions,
     )
     for name, row in file.TABLE.items()
 }
