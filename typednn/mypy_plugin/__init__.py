@@ -127,6 +127,8 @@ class TypednnPlugin(Plugin):
         self._notice()
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
+            if node.has_base(classes.TORCH_MODULE):
+                return self._hook(_called)
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
         signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
         return (

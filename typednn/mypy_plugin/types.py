@@ -90,7 +90,7 @@ def value_of(declared: Type | None) -> Value:
             return number(value)
         case TupleType(items=items):
             return Pack(tuple(map(value_of, items)))
-        case Instance() as instance if instance.type.has_base(classes.MODULE):
+        case Instance() as instance if classes.is_module(instance.type):
             return layer_of(instance)
         case Instance(type=info, args=[item, *_]) if info.fullname in _MANY:
             inner = value_of(item)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 from effort import cheap
 
@@ -20,7 +21,6 @@ ODD = "what PyTorch's kernels do not take besides"
 # (rows, what is said, why it is no bug)
 OPEN: tuple[tuple[str, str, str], ...] = (
     (r".*(floor_divide|remainder|fmod|//|%).*", "ZeroDivision", DIVISION),
-    (r"torch\.Tensor(<<|>>|\*\*)", "negative|Integers to negative", VALUES),
     (r"torch\.Tensor\.(cuda|pin_memory)\(\)", "CUDA|accelerator", DEVICE),
     (r".*(bincount|masked_select|nonzero|argwhere|one_hot)(\(\))?", "not known", VALUES),
     (r".*repeat_interleave(\(\))?", "not known", VALUES),
@@ -30,12 +30,12 @@ OPEN: tuple[tuple[str, str, str], ...] = (
     (r".*vecdot", "not known", "a number beside a row"),
     (r".*(scatter|take_along|index_select|gather).*", "out of bounds", NONE),
     (r".*multinomial(\(\))?", "cannot sample", NONE),
-    (r"torch\.Tensor\[\]=?", "not known|bool|indices are on|shape mismatch|out of bounds", "masks, and dots that stand twice"),
+    (r"torch\.Tensor\[\]=?", "not known|bool|shape mismatch|out of bounds|Ellipsis", "masks, and dots that stand twice"),
     (r".*(cross_entropy|nll_loss)", "size mismatch|out of bounds|not known|Expected|multi-target", NONE),
     (r".*linear", "mat2 must be", ODD),
     (r".*conv_transpose\dd", "memory descriptor|output size|too small", ODD),
     (r".*avg_pool3d", "smaller than kernel", ODD),
-    (r".*adaptive_avg_pool\dd", "not known", "a mean over the last axes"),
+    (r".*adaptive_avg_pool\dd", "not known|Expected", "a mean over the last axes"),
     (r".*\.pad", "narrow", ODD),
     (r"torch\.nn\.init\.\w+", "division by zero|fan_in", NONE),
 )
@@ -98,7 +98,7 @@ def _gives(name: str) -> list[tuple[object, object]]:
         except RAISED:
             continue
         before = getattr(case.arguments[0], "shape", None) if case.arguments else None
-        if hasattr(result, "shape"):
+        if isinstance(result, np.ndarray):
             found.append((before, result.shape))
     return found
 

@@ -213,8 +213,7 @@ def tensordot(d: Draw) -> Case:
 
 def einsum(d: Draw) -> Case:
     case = calls.einsum(d)
-    arrays = [each.astype("float32") for each in case.arguments[1:]]
-    return Case((case.arguments[0], *arrays))
+    return Case((case.arguments[0], *(each.real.astype("float32") for each in case.arguments[1:])))
 
 
 def distances(d: Draw) -> Case:
@@ -264,7 +263,7 @@ def matrix(**choices: Callable[[Draw, Any], Any]) -> Call:
 
 def multi_dot(d: Draw) -> Case:
     case = calls.multi_dot(d)
-    return Case(([each.astype("float32") for each in case.arguments[0]],))
+    return Case(([each.real.astype("float32") for each in case.arguments[0]],))
 
 
 # ---------------------------------------------------------------------------------------------------- movement
@@ -730,6 +729,34 @@ def shuffled(d: Draw) -> Case:
     return Case((d.array(d.maybe((2, 4, 2, 3)), FLOAT), 2))
 
 
+def recurrent(d: Draw) -> Case:
+    """The module's arguments come by name."""
+    size, hidden, layers, batch = d.one((1, 2, 3)), d.one((1, 2, 4)), d.one((1, 2)), d.one((1, 2, 5))
+    keywords = {"input_size": size, "hidden_size": hidden, "num_layers": layers, "batch_first": d.flag(), "bidirectional": d.flag()}
+    shape = (3, size) if d.chance(0.2) else (batch, 3, size) if keywords["batch_first"] else (3, batch, size)
+    state = (layers * (2 if keywords["bidirectional"] else 1), *((batch,) if len(shape) == 3 else ()), hidden)
+    started = {"hx": d.array(d.maybe(state), FLOAT)} if d.chance(0.3) else {}
+    return Case((d.array(d.maybe(shape), FLOAT),), keywords | started)
+
+
+def cells(d: Draw) -> Case:
+    case = recurrent(d)
+    if "hx" in case.keywords:
+        case.keywords["hx"] = (case.keywords["hx"],) * 2
+    return Case(case.arguments, {**case.keywords, "proj_size": 0})
+
+
+def multihead(d: Draw) -> Case:
+    features, keys, queries = d.one((2, 4)), d.one((1, 2, 5)), d.one((1, 2, 4))
+    batch, first = d.one((1, 3)), d.flag()
+    keywords = {"embed_dim": features, "kdim": None, "vdim": None, "batch_first": first}
+    shapes = [(length, features) for length in (queries, keys, keys)]
+    if d.chance(0.8):
+        shapes = [(batch, *shape) if first else (shape[0], batch, shape[1]) for shape in shapes]
+    more = {"need_weights": False} if d.chance(0.3) else {}
+    return Case([d.array(d.maybe(shape), FLOAT) for shape in shapes], keywords | more)
+
+
 def threshold(d: Draw) -> Case:
     return Case((d.any(types=FLOAT), 0.1, 20.0))
 
@@ -817,6 +844,7 @@ _GENERATORS: list[tuple[str, Call]] = [
     *((f"{F}conv{n}d", convolved(n)) for n in (1, 2, 3)), *((f"{F}conv_transpose{n}d", convolved(n, turned=True)) for n in (1, 2, 3)),
     *((f"{F}max_pool{n}d", pooled(n, dilated=True)) for n in (1, 2, 3)), *((f"{F}avg_pool{n}d", pooled(n, dilated=False)) for n in (1, 2, 3)),
     *((f"{F}adaptive_avg_pool{n}d {F}adaptive_max_pool{n}d", adapted(n)) for n in (1, 2, 3)),
+    ("torch.nn.GRU.forward()", recurrent), ("torch.nn.LSTM.forward()", cells), ("torch.nn.MultiheadAttention.forward()", multihead),
     (f"{F}pad", padded), (f"{F}interpolate", resized), (f"{F}pixel_shuffle", shuffled),
     (" ".join(f"torch.nn.init.{name}_" for name in "uniform normal trunc_normal zeros ones".split()), one(types=FLOAT)),
     (" ".join(f"torch.nn.init.{name}_" for name in "xavier_uniform xavier_normal kaiming_uniform kaiming_normal orthogonal".split()), one(2, 3, types=FLOAT)),

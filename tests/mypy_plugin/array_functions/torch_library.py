@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -31,6 +31,8 @@ def function_of(name: str) -> Callable[..., Any]:
         return OPERATORS["[]"] if name == "torch.Tensor[]" else _assigned
     if (sign := name.removeprefix("torch.Tensor")) in OPERATORS:
         return OPERATORS[sign]
+    if name.endswith(".forward()"):
+        return lambda *arguments, **keywords: _of_module(name.split(".")[2], arguments, keywords)
     if name.startswith("torch.Tensor."):
         method = name.removeprefix("torch.Tensor.").removesuffix("()")
         if not name.endswith("()"):
@@ -41,6 +43,13 @@ def function_of(name: str) -> Callable[..., Any]:
         found = getattr(found, part)
     result: Callable[..., Any] = found
     return result
+
+
+def _of_module(name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """A call of a module; of the keywords its constructor has its own."""
+    inputs = {each: keywords.pop(each) for each in ("hx", "need_weights") if each in keywords}
+    heads = {"num_heads": 1} if name == "MultiheadAttention" else {}
+    return getattr(_torch().nn, name)(**keywords, **heads)(*arguments, **inputs)
 
 
 def _assigned(x: Any, index: Any, value: Any) -> Any:

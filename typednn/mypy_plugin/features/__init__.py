@@ -22,9 +22,10 @@ from typednn.mypy_plugin.features import (
     lists,
     reveals,
     stacks,
+    torch_modules,
 )
 
-_FILES = (arguments, arrays, builtins, constructors, forward, gradients, reveals, stacks)
+_FILES = (arguments, arrays, builtins, constructors, forward, gradients, reveals, stacks, torch_modules)
 
 EFFECTS: dict[str, Analysis] = {**constructors.EFFECTS, **lists.EFFECTS}
 TABLE: dict[str, Analysis] = {

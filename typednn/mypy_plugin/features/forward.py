@@ -7,7 +7,7 @@ from mypy.nodes import FuncDef, OverloadedFuncDef
 from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call
-from typednn.mypy_plugin.features import functions
+from typednn.mypy_plugin.features import functions, torch_modules
 from typednn.mypy_plugin.sizes import class_of, fits, result
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Value, lookup
 from typednn.shapes import Flow, Unifier, leave
@@ -15,10 +15,13 @@ from typednn.shapes import Flow, Unifier, leave
 
 def forward(call: Call) -> Value:
     """The output of a layer for its arguments: by its annotations; and by its source, if it is at hand."""
+    by_row = torch_modules.called(call, call.receiver)
+    if by_row is not None:
+        return by_row
     info = class_of(call.context, call.receiver)
     names = (
         ("forward", "__call__")
-        if info is not None and info.has_base(classes.MODULE)
+        if info is not None and classes.is_module(info)
         else (call.name.removeprefix("Layer.")[:-2],)
     )
     function = next((found for name in names if (found := classes.member(info, name)) is not None), None)
@@ -38,7 +41,7 @@ def _through(call: Call) -> Value | None:
     arguments = (*call.arguments, *call.keywords.values())
     if len(layer.inputs) > 1 or (arguments and isinstance(arguments[0], Array) and arguments[0].open and _plain(layer)):
         return _several(call, layer, arguments)
-    x = arguments[0] if arguments else UNKNOWN
+    x, library = arguments[0] if arguments else UNKNOWN, _library(call, arguments)
     try:
         after = layer.trace(x.flow if isinstance(x, Array) else Flow.start(None))
     except TypednnError as error:
@@ -48,9 +51,17 @@ def _through(call: Call) -> Value | None:
             call.complain(str(error))
         return None
     if after.shape is None or isinstance(x, Array):
-        return UNKNOWN if after.shape is None else Array(after)
+        return UNKNOWN if after.shape is None else Array(after, library=library)
     leave(None, None)  # an array of which no size is known
-    return Array(Flow.of([size if size is not None and size.value is not None else None for size in after.shape]))
+    sizes = [size if size is not None and size.value is not None else None for size in after.shape]
+    return Array(Flow.of(sizes), library=library)
+
+
+def _library(call: Call, arguments: tuple[Value, ...]) -> str:
+    """The library of what a layer gives: of what it reads."""
+    info = class_of(call.context, call.receiver)
+    own = "torch" if info is not None and info.has_base(classes.TORCH_MODULE) else "numpy"
+    return next((each.library for each in arguments if isinstance(each, Array)), own)
 
 
 def _plain(layer: Layer) -> bool:
@@ -72,7 +83,7 @@ def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value | 
         what = f"{layer.label}{names[place] if place < len(names) else ''}: "
         if not fits(call.context, unifier, what, text, argument, call.node):
             return None
-    return result(call.context, unifier, layer.output)
+    return result(call.context, unifier, layer.output, library=_library(call, arguments))
 
 
 def same_layer(call: Call) -> Value:

@@ -13,6 +13,7 @@ from typednn.mypy_plugin.array_functions.torch_functions import (
     elementwise,
     indexing,
     joining,
+    modules,
     movement,
     neural,
     products,
@@ -21,6 +22,6 @@ from typednn.mypy_plugin.array_functions.torch_functions import (
 
 TABLE: dict[str, Row] = {
     name: row
-    for file in (elementwise, reductions, products, movement, joining, creation, indexing, neural)
+    for file in (elementwise, reductions, products, movement, joining, creation, indexing, neural, modules)
     for name, row in file.TABLE.items()
 }

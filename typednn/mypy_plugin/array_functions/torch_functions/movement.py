@@ -203,7 +203,9 @@ def _repeated(o: Operands) -> Value:
     if isinstance(times, Number) and shape:
         size = shape[place]
         return made(replaced(shape, place, None if size is None else size * times.size), o.kind("input"))
-    if counts and shape and len(counts) == 1 and counts[0] != ONE and not o.given("output_size"):
+    if counts is not None and len(counts) > 1:
+        raise Misfit(f"repeat_interleave: the numbers have {len(counts)} axes")
+    if counts and shape and counts[0] != ONE and not o.given("output_size"):
         message = f"repeat_interleave: {counts[0]} numbers for {shape[place]} elements"
         o.meet(shape[place], counts[0], message, times, 0)
     return made(replaced(shape, place, None)) if shape else UNKNOWN

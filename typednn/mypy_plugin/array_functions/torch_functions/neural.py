@@ -94,7 +94,8 @@ def _classified(*, shares: bool) -> Rule:
             _same_shape(o, shape, target)
             return _reduced(o, [*shape[:1], *shape[2:]] if len(shape) > 1 else [])
         if len(shape) == len(target) == 1:
-            return _reduced(o, None)  # one sample without a batch
+            o.meet(ONE, target[0], f"scores {written(shape)} of one sample, {target[0]} classes", o["target"], 0)
+            return _reduced(o, None)
         if len(target) != max(0, len(shape) - 1):
             raise Misfit(
                 f"scores {written(shape)} of classes: the target {written(target)} needs "
