@@ -154,6 +154,8 @@ class TypednnPlugin(Plugin):
         self._notice()
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
+            if node.has_base(classes.TORCH_MODULE):
+                return self._hook(_called)
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
         # of a name such as `batched = vmap(f)` mypy infers f's own type
         plain = isinstance(node, FuncDef | Decorator | Var) and not (isinstance(node, Var) and node.is_inferred)

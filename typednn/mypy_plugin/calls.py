@@ -11,7 +11,7 @@ from mypy import nodes
 
 from typednn.mypy_plugin import python, syntax
 from typednn.mypy_plugin.array_functions import dtypes, random
-from typednn.mypy_plugin.changes import MUTATORS
+from typednn.mypy_plugin.changes import MUTATORS, RESHAPING
 from typednn.mypy_plugin.context import Call, Context, forget_arrays, mutated
 from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
 from typednn.mypy_plugin.features.constructors import constants
@@ -59,7 +59,7 @@ class Calls(Context):
         if base is UNKNOWN and syntax.of_self(node) and self.of is not None:
             own = {each[5:]: value for each, value in env.items() if each.startswith("self.")}
             base = Layer(self.of.name, self.of.fullname, attributes=own)
-        if isinstance(base, Array) and name == "resize":
+        if isinstance(base, Array) and name in RESHAPING:
             forget_arrays(env)
         if unshared(base) is not base:
             mutated(node.value, env)  # such as `add = layers.append`
@@ -82,6 +82,8 @@ class Calls(Context):
                 return items[fields.index(name)] if name in fields else functions.member(call, base)
             case Reference(node=nodes.MypyFile(fullname="numpy" | "jax.numpy")) if name in _NUMPY:
                 return _NUMPY[name]
+            case Reference(node=nodes.MypyFile(fullname="torch")) if name in _TORCH:
+                return _TORCH[name]
             case Reference(node=nodes.MypyFile() as module):
                 return self.scope.within(module, name)
             case Reference(node=nodes.TypeInfo() as info):
@@ -255,6 +257,12 @@ _NUMPY: dict[str, Value] = {
 }  # fmt: skip
 
 
+_TORCH: dict[str, Value] = {
+    **{name: kind for name, kind in _NUMPY.items() if isinstance(kind, DType) and not name.endswith("_")},
+    **{name: DType(kind) for name, kind in {"bool": "Bool", "long": "Int64", "int": "Int32", "short": "Int16"}.items()},
+}
+
+
 # The modules of NumPy whose functions have no shorter name, by a part of the names of where they are defined.
 _MODULES = {".linalg.": "linalg", ".fft.": "fft", ".random.": "random", "stride_tricks": "lib.stride_tricks", "": ""}
 
@@ -265,6 +273,7 @@ _OF_JAX = {
     "lax.": "jax.lax", "random.": "jax.random", "scipy.special.": "jax.scipy.special", "ops.": "jax.scipy.special",
     "": "jax",
 }  # fmt: skip
+_TORCH_MODULES = {"._nn.": "torch.nn.functional", "._linalg.": "torch.linalg", "._fft.": "torch.fft"}
 
 
 def _called(name: str) -> Iterator[str]:
@@ -275,6 +284,9 @@ def _called(name: str) -> Iterator[str]:
         yield ".".join(filter(None, ("numpy", module, name.rpartition(".")[2])))
     module = next((known for part, known in _OF_JAX.items() if name.startswith(f"jax._src.{part}")), "")
     if module:
+        yield f"{module}.{name.rpartition('.')[2]}"
+    if name.startswith(("torch._C.", "torch.functional.")):
+        module = next((known for part, known in _TORCH_MODULES.items() if part in name), "torch")
         yield f"{module}.{name.rpartition('.')[2]}"
 
 

@@ -77,11 +77,17 @@ def rebound(body: Iterable[ast.stmt], outward: type[ast.Global | ast.Nonlocal]) 
 IN_PLACE = ("shape", "dtype", "strides")  # what can be assigned of an array
 
 
+# Methods that set the shape of an array in place.
+RESHAPING = frozenset(
+    ("resize", *(f"{name}_" for name in "resize resize_as unsqueeze squeeze t transpose swapaxes swapdims set".split()))
+)
+
+
 def reshapes(body: Iterable[ast.stmt]) -> bool:
     """Whether statements set the shape of some array in place."""
     statements = list(body)
     nodes = (
-        node for each in statements for node in walk(each) if isinstance(node, ast.Attribute) and node.attr == "resize"
+        node for each in statements for node in walk(each) if isinstance(node, ast.Attribute) and node.attr in RESHAPING
     )
     named = any(not (isinstance(each.value, ast.Name) and each.value.id in ("np", "numpy")) for each in nodes)
     return named or bool(assigned(statements).intersection(IN_PLACE))

@@ -54,6 +54,7 @@ KINDS = {
 CHAINS = (CHAIN, "typednn.module.layer.FirstChain", SEQUENTIAL)
 FORMULA = "typednn.module.formula.Formula"  # what has a formula, of which its other methods are made
 GRADIENT = "typednn.module.gradients.Gradient"
+TORCH_MODULE = "torch.nn.modules.module.Module"
 NDARRAY = "numpy.ndarray"
 # The classes of arrays, each with its library.
 LIBRARIES = {
@@ -62,6 +63,11 @@ LIBRARIES = {
     "torch.nn.parameter.Parameter": "torch",
     "jax._src.basearray.Array": "jax",
 }
+
+
+def is_module(info: nodes.TypeInfo) -> bool:
+    """Whether a class is one of layers: its ``forward`` says what a call does."""
+    return info.has_base(MODULE) or info.has_base(TORCH_MODULE)
 
 
 class Signature(TypedDict):
@@ -132,7 +138,8 @@ def read_class(ctx: ClassDefContext) -> None:
     """Keep what a class body declares, if it is a layer, has array annotations, or may hold layers."""
     info = ctx.cls.info
     tree: nodes.MypyFile | None = cast(Any, ctx.api).modules.get(cast(Any, ctx.api).cur_mod_id)
-    if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
+    # no bodies; NumPy's stubs have hundreds of classes, and PyTorch's own modules stand in a table
+    if tree is None or tree.is_stub or tree.fullname.startswith("torch."):
         return
     module = in_module(tree)
     functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, module.keeps_signature)
@@ -149,7 +156,7 @@ def read_class(ctx: ClassDefContext) -> None:
     record = is_record(ctx.cls) or any(
         known["dataclass"] for base in info.mro[1:] if (known := facts_of(base)) is not None
     )
-    if not (info.has_base(MODULE) or methods or fields or holds or record or info.has_base("enum.Enum")):
+    if not (is_module(info) or methods or fields or holds or record or info.has_base("enum.Enum")):
         return
     if info.has_base(FORMULA) and "formula" in methods:
         methods |= _of_formula(methods["formula"])

@@ -136,7 +136,7 @@ def value_of(declared: Type | None, arrays: Arrays = lambda _: UNKNOWN) -> Value
                 fields=tuple(named),
                 of=info.fullname if named else "",
             )
-        case Instance() as instance if instance.type.has_base(classes.MODULE):
+        case Instance() as instance if classes.is_module(instance.type):
             return layer_of(instance)
         case Instance(type=info, args=[item, *_]) if info.fullname in MANY:
             inner = value_of(item, arrays)

@@ -352,8 +352,8 @@ def of_library(value: Value, library: str) -> Value:
     """
     match value:
         case Array(kind=kind):
-            kind = "Int" if kind.lstrip("U").startswith("Int") else kind if kind == "Bool" else ""
-            return replace(value, library=library, kind=kind)
+            known = next((family for family in ("Bool", "Int", "UInt") if kind.startswith(family)), "")
+            return replace(value, library=library, kind=known)
         case Pack(items=items):
             return replace(value, items=tuple(of_library(each, library) for each in items))
         case Many(item=item):

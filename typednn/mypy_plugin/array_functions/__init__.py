@@ -25,6 +25,7 @@ from typednn.mypy_plugin.array_functions import (
     products,
     random,
     reductions,
+    torch_functions,
 )
 from typednn.mypy_plugin.array_functions.any_rank import apply
 from typednn.mypy_plugin.array_functions.rows import Misfit, Row
@@ -46,6 +47,7 @@ TABLE: dict[str, Row] = {
         jax_numpy,
         jax_lax,
         jax_functions,
+        torch_functions,
     )
     for name, row in file.TABLE.items()
 }

@@ -30,18 +30,18 @@ from typednn.shapes import Dim
 
 
 def _read(o: Operands) -> Value:
-    return made(certain(_indexed(o, certain(o.shape("a")), o["index"])), o.kind("a"))
+    return made(certain(indexed(o, certain(o.shape("a")), o["index"])), o.kind("a"))
 
 
 def _assigned(o: Operands) -> Value:
     shape, value = o.shape("a"), o.shape("value")
-    target = None if shape is None else _indexed(o, shape, o["index"])
+    target = None if shape is None else indexed(o, shape, o["index"])
     if target is not None and value is not None:
         fits_into(value, target, o.differ, "assignment", ones=True)
     return o["a"]
 
 
-def _indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
+def indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
     """The shape of ``x[index]``; None where it is not known."""
     parts = list(index.items) if isinstance(index, Pack) and index.frozen else [index]
     if any(_axes_of(each) is None for each in parts):

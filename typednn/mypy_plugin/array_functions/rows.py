@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from typing import TypeAlias, TypeVar
 
@@ -35,6 +35,7 @@ Differ: TypeAlias = Callable[[Dim, Dim], bool]
 Kind: TypeAlias = Callable[..., str]  # the dtype of a result, from those of the arguments
 Known = TypeVar("Known")
 ONE = Dim.of(1)
+NONE = Dim.of(0)
 
 
 class Misfit(Exception):
@@ -155,10 +156,13 @@ Rule: TypeAlias = Callable[[Operands], Value]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``parameters`` is NumPy's signature: ``a, axis=None, *, keepdims=False``."""
+    """``parameters`` is the library's signature: ``a, axis=None, *, keepdims=False``; ``also`` has other names that it
+    takes for some of them.
+    """
 
     parameters: str
     rule: Rule
+    also: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Conflict(Exception):
@@ -167,7 +171,7 @@ class Conflict(Exception):
 
 def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], differ: Differ) -> Value:
     """The result for these arguments; `Misfit` where NumPy raises."""
-    values = _bound(row.parameters, arguments, keywords)
+    values = _bound(row, arguments, keywords)
     if values is None:
         return UNKNOWN
     operands = Operands(values, differ)
@@ -177,8 +181,9 @@ def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], d
         return into(operands, None, error.kind)
 
 
-def _bound(parameters: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value] | None:
-    names, by_name, star, defaults = _signature(parameters)
+def _bound(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value] | None:
+    names, by_name, star, defaults = _signature(row.parameters)
+    keywords = {each if each in (*names, *by_name) else row.also.get(each, each): keywords[each] for each in keywords}
     values: dict[str, Value] = dict(zip(names, arguments, strict=False))
     further = arguments[len(names) :]
     if star:
@@ -425,6 +430,18 @@ def places_of(value: Value, shape: Shape, rank: int | None = None) -> list[int] 
     numbers = [integer_of(each) for each in (value.items if isinstance(value, Pack) else (value,))]
     known = [position(each, len(shape) if rank is None else rank, shape) for each in numbers if each is not None]
     return known if len(known) == len(numbers) else None
+
+
+def borrowed(row: Row, parameters: str, **names: str) -> Row:
+    """The rule of a row under another signature; ``names`` has the new name of each of its parameters that has one."""
+    defaults = _signature(row.parameters)[3]
+
+    def rule(o: Operands) -> Value:
+        given = {name: names.get(name, name) for name in (*defaults, *names)}
+        known = {name: o.values[new] for name, new in given.items() if new in o.values}
+        return row.rule(Operands({**defaults, **o.values, **known}, o.differ))
+
+    return Row(parameters, rule)
 
 
 def inserted(shape: Shape, axis: int, size: Dim | None) -> Shape:

@@ -22,10 +22,22 @@ from typednn.mypy_plugin.features import (
     lists,
     reveals,
     stacks,
+    torch_modules,
     transforms,
 )
 
-_FILES = (arguments, arrays, builtins, constructors, forward, gradients, reveals, stacks, transforms)
+_FILES = (
+    arguments,
+    arrays,
+    builtins,
+    constructors,
+    forward,
+    gradients,
+    reveals,
+    stacks,
+    torch_modules,
+    transforms,
+)
 
 EFFECTS: dict[str, Analysis] = {**constructors.EFFECTS, **lists.EFFECTS}
 TABLE: dict[str, Analysis] = {

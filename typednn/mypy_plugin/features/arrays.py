@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from typednn.mypy_plugin.array_functions import TABLE as ROWS
 from typednn.mypy_plugin.array_functions import Misfit, apply, dtypes, random
@@ -101,6 +102,11 @@ def namespace(call: Call) -> Value:
     return Reference(call.context.scope.api.modules["numpy"])
 
 
+def to_numpy(call: Call) -> Value:
+    """``x.numpy()`` of a tensor."""
+    return replace(call.receiver, library="numpy")
+
+
 def generator(call: Call) -> Value:
     """``np.random.default_rng(seed)``."""
     return Layer("Generator", random.GENERATOR)
@@ -115,6 +121,7 @@ TABLE: dict[str, Analysis] = {
     "typednn.arrays.namespace": namespace,
     "numpy.random.default_rng": generator,
     "typednn.kernels.reshape.reshape": reshaped,
+    "torch.Tensor.numpy()": to_numpy,
     **{name: function for name in ROWS if name.startswith(("numpy.", "torch.", "jax.", "Array."))},
     "jax.Array.at": places,
     **{f"Partial.{name[13:]}": updated for name in ROWS if name.startswith("jax.Array.at.")},

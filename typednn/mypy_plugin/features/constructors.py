@@ -229,6 +229,11 @@ def _inside(context: Context, module: str, owner: TypeInfo | None, info: TypeInf
 def continued(call: Call) -> Value:
     """``self._build()`` in a constructor: the method sets attributes too."""
     info, name = call.context.of, call.name
+    if name in ("register_buffer", "register_parameter") and info is not None and info.has_base(classes.TORCH_MODULE):
+        at, value = call.argument(0, "name"), call.argument(1, "tensor" if name == "register_buffer" else "param")
+        if isinstance(at, Constant):
+            call.env[f"self.{at.value}"] = value
+        return Constant(None)
     function = classes.member(info, name)
     if info is None or name not in classes.parts_of_constructor(info) or not isinstance(function, FuncDef):
         return UNKNOWN

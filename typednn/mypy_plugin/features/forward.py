@@ -7,7 +7,7 @@ from mypy.nodes import FuncDef, OverloadedFuncDef
 from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call
-from typednn.mypy_plugin.features import functions
+from typednn.mypy_plugin.features import functions, torch_modules
 from typednn.mypy_plugin.sizes import class_of, fits, result
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Value, lookup
 from typednn.shapes import Flow, Unifier, leave, same
@@ -15,10 +15,13 @@ from typednn.shapes import Flow, Unifier, leave, same
 
 def forward(call: Call) -> Value:
     """The output of a layer for its arguments: by its annotations; and by its source, if it is at hand."""
+    by_row = torch_modules.called(call, call.receiver)
+    if by_row is not None:
+        return by_row
     info = class_of(call.context, call.receiver)
     names = (
         ("forward", "__call__")
-        if info is not None and info.has_base(classes.MODULE)
+        if info is not None and classes.is_module(info)
         else (call.name.removeprefix("Layer.")[:-2],)
     )
     function = next((found for name in names if (found := classes.member(info, name)) is not None), None)

@@ -1,0 +1,12 @@
+"""Keys are repeated for heads."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def grow(keys: Float[Tensor, "batch 2 time dim"]) -> Float[Tensor, "batch 8 time dim"]:
+    return keys.repeat_interleave(4, dim=1)
+
+
+grow(torch.rand(1, 2, 3, 4))

@@ -1,0 +1,13 @@
+"""A Gram matrix of channels: of pixels instead."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def gram(features: Float[Tensor, "n c h w"]) -> Float[Tensor, "n c c"]:
+    flat = features.flatten(2)
+    return flat.mT @ flat / flat.shape[-1]  # shape
+
+
+gram(torch.rand(2, 3, 4, 5))

@@ -1,0 +1,13 @@
+"""Heads are merged: without a transposition."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def merge(x: Float[Tensor, "batch heads time dim"]) -> Float[Tensor, "batch time heads*dim"]:
+    batch, heads, time, dim = x.shape
+    return x.reshape(batch, heads, time * dim)  # shape
+
+
+merge(torch.rand(2, 4, 5, 8))

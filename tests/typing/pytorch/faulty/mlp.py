@@ -1,0 +1,20 @@
+"""A classifier of two layers: the second reads too many features."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class Classifier(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(784, 128)
+        self.out = nn.Linear(128, 10)
+
+    def forward(self, images: Float[Tensor, "batch 784"]) -> Float[Tensor, "batch 10"]:
+        x = F.relu(self.hidden(images))
+        return self.out(torch.cat([x, images], dim=1))  # shape
+
+
+Classifier()(torch.rand(4, 784))

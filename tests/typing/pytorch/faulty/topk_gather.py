@@ -1,0 +1,13 @@
+"""The best candidates are gathered: along the wrong axis."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def best(scores: Float[Tensor, "batch 50"], items: Float[Tensor, "batch 50"]) -> Float[Tensor, "batch 5"]:
+    top = scores.topk(5, dim=1)
+    return items.gather(1, scores.topk(4, dim=1).indices)  # shape
+
+
+best(torch.rand(2, 50), torch.rand(2, 50))
