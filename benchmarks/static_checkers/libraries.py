@@ -1,6 +1,6 @@
 """The programs for PyTorch and JAX under several static checkers: ``python -m benchmarks.static_checkers.libraries``.
 
-The programs are the pairs in ``tests/typing/torch`` and ``tests/typing/jax``: in ``faulty`` one line is wrong, and
+The programs are the pairs in ``tests/typing/pytorch`` and ``tests/typing/jax``: in ``faulty`` one line is wrong, and
 marked; the program of that name in ``correct`` has no mistake. Each checker reads all of them, and its verdict is its
 output. Pyrefly reads jaxtyping's strings in functions that declare their axis names, so its copies get
 ``@static_jaxtyping``.
@@ -32,6 +32,7 @@ from benchmarks.static_checkers.run import Finding, Findings, Verdict, mypy, pyr
 from typednn.shapes import DTYPE_WORDS
 
 _PROGRAMS = Path(__file__).parents[2] / "tests" / "typing"
+_FOLDERS = {"torch": "pytorch", "jax": "jax"}
 _MARK = re.compile(r"  # (shape|meets)")
 _NAMES = re.compile(r"(?<![\w{.])(\*?[^\W\d_]\w*)(?![\w(}=])")
 _TYC_LINE = re.compile(r"^(?P<file>[^:\s]+\.py):(?P<line>\d+):\d+: error\[(?P<rule>[^]]*)]")
@@ -104,12 +105,12 @@ def axis_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 def verdicts(library: str, check: Callable[[Path], Findings], change: Callable[[str], str]) -> dict[str, Verdict]:
     """What one checker says of each pair of a library."""
     found: list[Findings] = []
-    pairs = sorted(path.stem for path in (_PROGRAMS / library / "faulty").glob("*.py"))
+    pairs = sorted(path.stem for path in (_PROGRAMS / _FOLDERS[library] / "faulty").glob("*.py"))
     with tempfile.TemporaryDirectory() as scratch:
         for kind in ("faulty", "correct"):
             place = Path(scratch, kind)
             place.mkdir()
-            for path in (_PROGRAMS / library / kind).glob("*.py"):
+            for path in (_PROGRAMS / _FOLDERS[library] / kind).glob("*.py"):
                 (place / path.name).write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
             found.append(check(place))
         wrong, right = found
