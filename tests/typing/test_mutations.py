@@ -900,24 +900,10 @@ MUTATIONS = (
         ("correct/package_changed_elsewhere",),
     ),
     Mutation(
-        "attributes of another module's objects hold what they held",
-        "names.py",
-        '            changed = altered.union(kept["assigned"])\n',
-        "            changed = set[str]()\n",
-        ("correct/package_changed_elsewhere",),
-    ),
-    Mutation(
         "entries of another module's dict hold what they held",
         "modules.py",
         "self.assigned.union(names[name] for name in changes.changed(self.body) if name in names)",
         "self.assigned",
-        ("correct/package_changed_elsewhere",),
-    ),
-    Mutation(
-        "a name that a function rebinds is a constant",
-        "sources.py",
-        "if count > 1} | rebound\n",
-        "if count > 1}\n",
         ("correct/package_changed_elsewhere",),
     ),
     Mutation(

@@ -397,9 +397,11 @@ class Body(Names):
             self.refused.add(id(context))
         if self.refusals is not None:
             self.refusals.add(id(context))
-        if self.reporting and id(context) not in self.cache.told:
+        # mypy's daemon may check a scope again in the same run: then the call that was blamed is to blame again
+        known = calling is not None and any(context is each for _, each, _ in self.problems)
+        if self.reporting and not known and self.cache.told.get(id(context), (context, calling))[1] is calling:
             if calling is not None:
-                self.cache.told[id(context)] = context
+                self.cache.told[id(context)] = context, calling
             argument = None if cure is None else syntax.origin(cure[0])
             self.problems.append((text, context, None if cure is None or argument is None else (argument, cure[1])))
             self.api.fail(text, context, code=SHAPE)

@@ -41,8 +41,10 @@ class ConstructionCache:
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
     calls: int = 0  # of functions and constructors that were evaluated for the module that is checked
     told_spent: bool = False  # whether a note says from where on no call is followed
-    # by id: nodes of functions that a call was blamed for
-    told: dict[int, nodes.Context] = field(default_factory=dict[int, nodes.Context])
+    # by id: nodes of functions that a call was blamed for, and that call
+    told: dict[int, tuple[nodes.Context, nodes.Context]] = field(
+        default_factory=dict[int, "tuple[nodes.Context, nodes.Context]"]
+    )
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
     running: set[str] = field(default_factory=set[str])  # the constants of other modules that are evaluated
     evaluate: Callable[["Names", str], Value] = lambda scope, text: UNKNOWN  # an expression that a module assigns
