@@ -109,8 +109,8 @@ class TypednnPlugin(Plugin):
         return {**known, "just saved": True} if _saved(ctx.path) >= self._began else known
 
     def _mark_aliases(self, module: str) -> None:
-        tree, string = self._node(module), self._node("builtins.str")
-        if isinstance(tree, nodes.MypyFile) and isinstance(string, TypeInfo) and not tree.is_stub:
+        tree, string = (self._modules or {}).get(module), self._node("builtins.str")
+        if tree is not None and isinstance(string, TypeInfo) and not tree.is_stub:
             classes.mark_aliases(tree, Instance(string, []))
 
     def get_additional_deps(self, file: nodes.MypyFile) -> list[tuple[int, str, int]]:
