@@ -13,8 +13,8 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     evaluator    evaluates expressions
     calls        which function a call means; looks up the meaning of names in
     features/    the table from a name to its analysis: one file per feature
-    python       Python's own syntax
     containers   lists, dicts and tuples of arrays against annotations
+    python       Python's own syntax
     sizes        arrays against annotations
     context      the input of an analysis
     names        the meaning of a module's names
