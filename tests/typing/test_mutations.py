@@ -1083,11 +1083,11 @@ MUTATIONS = (
         ("bodies/faulty/declared_list",),
     ),
     Mutation(
-        "aliases of other modules are not read",
+        "aliases in types are not read",
         "checking.py",
         "            self._mark_aliases(api)\n",
         "",
-        ("faulty/package_aliases",),
+        ("bodies/faulty/aliased_rows",),
     ),
     Mutation(
         "all elements of a list have the same names",

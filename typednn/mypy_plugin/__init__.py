@@ -13,8 +13,8 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     evaluator    evaluates expressions
     calls        which function a call means; looks up the meaning of names in
     features/    the table from a name to its analysis: one file per feature
-    python       Python's own syntax
     containers   lists, dicts and tuples of arrays against annotations
+    python       Python's own syntax
     sizes        arrays against annotations
     context      the input of an analysis
     names        the meaning of a module's names
@@ -115,8 +115,8 @@ class TypednnPlugin(Plugin):
         return {**known, "just saved": True} if _saved(ctx.path) >= self._began else known
 
     def _mark_aliases(self, module: str) -> None:
-        tree, string = self._node(module), self._node("builtins.str")
-        if isinstance(tree, nodes.MypyFile) and isinstance(string, TypeInfo) and not tree.is_stub:
+        tree, string = (self._modules or {}).get(module), self._node("builtins.str")
+        if tree is not None and isinstance(string, TypeInfo) and not tree.is_stub:
             classes.mark_aliases(tree, Instance(string, []))
 
     def get_additional_deps(self, file: nodes.MypyFile) -> list[tuple[int, str, int]]:

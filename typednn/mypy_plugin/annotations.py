@@ -93,8 +93,8 @@ def declared(statements: Iterable[nodes.Statement]) -> Iterator[tuple[str, Type 
     for statement in statements:
         if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
             yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
-        elif isinstance(statement, nodes.TypeAliasStmt) and (value := statement.value.expr()) is not None:
-            yield statement.name.name, None, value
+        elif isinstance(statement, nodes.TypeAliasStmt):
+            yield statement.name.name, None, statement.value.expr()
 
 
 def declared_on_self(function: nodes.FuncDef | None) -> Iterator[tuple[str, Type | None]]:

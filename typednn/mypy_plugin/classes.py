@@ -287,7 +287,8 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
 def type_of(info: nodes.TypeInfo, name: str) -> CallableType | None:
     """The type of a method."""
     node = member(info, name)
-    declared = get_proper_type(node.func.type if isinstance(node, nodes.Decorator) else getattr(node, "type", None))
+    function = node.func if isinstance(node, nodes.Decorator) else node
+    declared = get_proper_type(function.type) if isinstance(function, nodes.FuncDef | nodes.Var) else None
     return declared if isinstance(declared, CallableType) else None
 
 

@@ -9,6 +9,7 @@ from mypy.nodes import TypeInfo, Var
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.values import (
+    DOT,
     UNKNOWN,
     Array,
     Constant,
@@ -16,7 +17,6 @@ from typednn.mypy_plugin.values import (
     Pack,
     Reference,
     Value,
-    known,
     lookup,
     written_shape,
 )
@@ -36,6 +36,18 @@ _NO_FIELD: classes.Field = ("", [])
 def same_precision(a: str, b: str) -> bool:
     """Whether arrays of two kinds may be one: Float32 is a Float, and no Float64."""
     return a == b or not any(a in family and b in family for family in _PRECISIONS)
+
+
+def known(shape: Sequence[Dim | None] | None, names: frozenset[str]) -> list[Dim | None] | None:
+    """A shape with only those sizes that mean the same everywhere in one function."""
+    return (
+        None
+        if shape is None
+        else [
+            size if size is not None and all(name in names or DOT in name for name in size.names()) else None
+            for size in shape
+        ]
+    )
 
 
 def array(context: Context, shape: "Shape | None", kind: str = "", library: str = "numpy") -> Value:

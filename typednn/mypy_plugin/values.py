@@ -495,15 +495,3 @@ def written_contract(flow: Flow) -> str:
 def printed(message: str) -> str:
     """A message with names as in the program."""
     return re.sub(rf"(\w){DOT}(\w)", r"\1.\2", message).replace(DOT, "").replace(OWN, "")
-
-
-def known(shape: Sequence[Dim | None] | None, names: frozenset[str]) -> list[Dim | None] | None:
-    """A shape with only those sizes that mean the same everywhere in one function."""
-    return (
-        None
-        if shape is None
-        else [
-            size if size is not None and all(name in names or DOT in name for name in size.names()) else None
-            for size in shape
-        ]
-    )

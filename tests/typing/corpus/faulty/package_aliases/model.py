@@ -1,4 +1,4 @@
-"""The model."""
+"""The model. NumPy refuses it."""
 
 from package_aliases import shapes
 from package_aliases.shapes import Images, Weight
@@ -7,10 +7,10 @@ from typednn import Array2
 
 
 def scores(x: Images, weight: Weight) -> shapes.Scores:
-    product: Array2 = x @ weight  # shape: 784 columns 10
+    product: Array2 = x @ weight  # shape: 784 columns meet 10 rows
     return product
 
 
 def twice(x: Images, weight: Weight) -> Array2:
     first = scores(x, weight)
-    return first + scores(first, weight)  # shape: expects axis 1 784 gets 10
+    return first + scores(first, weight)  # shape: expects axis 1 to be 784, gets 10
