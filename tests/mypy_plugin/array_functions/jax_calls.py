@@ -227,6 +227,13 @@ def written_along(d: Draw) -> Case:
     return Case((x, d.array(d.maybe(part), FLOAT), 0, d.axis(x.ndim)))
 
 
+def written_at(d: Draw) -> Case:
+    x, part, _, axis = written_along(d).arguments
+    if d.flag() and part.ndim and -x.ndim <= axis < x.ndim and part.ndim == x.ndim:
+        part = d.array(np.delete(np.array(part.shape, int), axis).tolist(), FLOAT)
+    return Case((x, part, 0, axis))
+
+
 def top(d: Draw) -> Case:
     x = d.any(1, 3, FLOAT)
     axis = d.axis(x.ndim)
@@ -293,9 +300,7 @@ CALLS: dict[str, Call] = {
     **{
         name: elements(2)
         for name, row in TABLE.items()
-        if name.startswith("jax.lax.")
-        and row.parameters in ("x, y", "x1, x2", "a, x")
-        and name != "jax.lax.integer_pow"
+        if row.parameters in ("x, y", "x1, x2", "a, x") and name.startswith("jax.lax.") and "integer_pow" not in name
     },
     **{f"jax.lax.bitwise_{name}": bits for name in ("and", "or", "xor")},
     **{f"jax.lax.{name}": front() for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")},
@@ -313,7 +318,7 @@ CALLS: dict[str, Call] = {
     **dict.fromkeys(("jax.lax.dynamic_index_in_dim", "jax.lax.index_in_dim"), picked),
     "jax.lax.dynamic_update_slice": written_over,
     "jax.lax.dynamic_update_slice_in_dim": written_along,
-    "jax.lax.dynamic_update_index_in_dim": lambda d: Case((*written_along(d).arguments,)),
+    "jax.lax.dynamic_update_index_in_dim": written_at,
     "jax.lax.slice_in_dim": slice_along,
     "jax.lax.top_k": top,
     "jax.lax.transpose": transposed,

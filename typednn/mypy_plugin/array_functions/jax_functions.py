@@ -74,7 +74,8 @@ def _attention(o: Operands) -> Value:
             raise Misfit(f"{name} is {written(shape)}: needs batch, time, heads and features")
     if o.flag("return_residual") is not False:
         return UNKNOWN
-    query, key, value = ([ONE] * (4 - len(certain(shape))) + certain(shape) for shape in shapes)
+    front: Shape = [ONE] * 4
+    query, key, value = (front[: 4 - len(shape)] + shape for shape in map(certain, shapes))
     for place, (a, b) in enumerate(zip(key, value, strict=True)):
         o.meet(a, b, f"key is {written(key)}, value is {written(value)}", o["value"], place)
     for place in (0, 3):

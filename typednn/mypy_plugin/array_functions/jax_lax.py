@@ -15,6 +15,7 @@ from typednn.mypy_plugin.array_functions.rows import (
     Shape,
     certain,
     fits_into,
+    inserted,
     kind_of,
     like,
     made,

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
-from mypy.nodes import FuncDef, TypeInfo, Var
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.nodes import Decorator, FuncDef, TypeInfo, Var
+from mypy.types import CallableType, Instance, TupleType, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context, mutated
@@ -85,9 +85,12 @@ def instance(call: Call) -> Value:
 def _given_to(info: TypeInfo, call: Call) -> dict[str, Value]:
     """The arguments of a constructor by name, for a layer of which no more is known."""
     initialiser = classes.member(info, "__init__")
-    if call.spread or not isinstance(initialiser, FuncDef):
+    function = initialiser.func if isinstance(initialiser, Decorator) else initialiser
+    declared = get_proper_type(function.type) if isinstance(function, FuncDef) else None
+    if call.spread or not isinstance(declared, CallableType):
         return {}
-    names = [each.variable.name for each in initialiser.arguments[1:] if each.kind.is_positional()]
+    pairs = list(zip(declared.arg_names, declared.arg_kinds, strict=True))[1:]
+    names = [name for name, kind in pairs if name is not None and kind.is_positional()]
     given = {**dict(zip(names, call.arguments, strict=False)), **call.keywords}
     return {**{name: given.get(other, UNKNOWN) for name, other in DEFAULTS.items()}, **given}
 

@@ -214,7 +214,7 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
     name, signature, declared = named_signature
     parameters, receiver = signature["parameters"], call.receiver
     method = isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute)
-    bound = method and not isinstance(receiver, Reference)
+    bound = not isinstance(receiver, Reference) if method else name.endswith(".__call__")
     # no name: before /
     if parameters and parameters[0][0] in ("self", "cls", "") and (bound or parameters[0][0] == "cls"):
         parameters = parameters[1:]
