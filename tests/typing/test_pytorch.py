@@ -20,7 +20,9 @@ from tests.typing.test_corpus import KINDS, ROOT, Program, identify, mypy, progr
 
 PYTORCH = Path(__file__).parent / "pytorch"
 CORRECT, FAULTY = (programs(kind, PYTORCH) for kind in KINDS)
-SETTINGS = "[mypy]\nstrict = True\nwarn_return_any = False\nuntyped_calls_exclude = torch\n"  # a call of a module is Any
+SETTINGS = (
+    "[mypy]\nstrict = True\nwarn_return_any = False\nuntyped_calls_exclude = torch\n"  # a call of a module is Any
+)
 PLUGIN = f"{SETTINGS}plugins = typednn.mypy_plugin\n\n[typednn-mypy]\ndebug = True\n"
 
 # The mistakes that the plugin does not report.
@@ -62,7 +64,7 @@ def found(
     tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]
 ) -> dict[str, dict[tuple[str, int], str]]:
     """What mypy with the plugin reports of each kind, in one run each."""
-    import torch  # noqa: F401, PLC0415 - only the parity extra installs it
+    import torch  # noqa: F401 - only the parity extra installs it
 
     config = tmp_path_factory.mktemp("pytorch") / "plugin.ini"
     config.write_text(PLUGIN)

@@ -272,6 +272,8 @@ def _called(name: str) -> Iterator[str]:
     if name.startswith("numpy."):
         module = next(known for part, known in _MODULES.items() if part in name)
         yield ".".join(filter(None, ("numpy", module, name.rpartition(".")[2])))
+    if name.startswith("einops.einops."):
+        yield f"einops.{name.rpartition('.')[2]}"
     if name.startswith(("torch._C.", "torch.functional.")):
         module = next((known for part, known in _TORCH_MODULES.items() if part in name), "torch")
         yield f"{module}.{name.rpartition('.')[2]}"

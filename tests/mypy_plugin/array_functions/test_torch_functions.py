@@ -8,7 +8,14 @@ import pytest
 from effort import cheap
 
 from tests.mypy_plugin.array_functions.comparison import RAISED, judged
-from tests.mypy_plugin.array_functions.test_array_functions import NONE, SYMBOLS, VALUES, first_shape, further_axis, silent
+from tests.mypy_plugin.array_functions.test_array_functions import (
+    NONE,
+    SYMBOLS,
+    VALUES,
+    first_shape,
+    further_axis,
+    silent,
+)
 from tests.mypy_plugin.array_functions.torch_calls import ROWS, call_of, drawn
 from tests.mypy_plugin.array_functions.torch_library import TORCH, computed
 from typednn.mypy_plugin.array_functions import Row
@@ -30,7 +37,11 @@ OPEN: tuple[tuple[str, str, str], ...] = (
     (r".*vecdot", "not known", "a number beside a row"),
     (r".*(scatter|take_along|index_select|gather).*", "out of bounds", NONE),
     (r".*multinomial(\(\))?", "cannot sample", NONE),
-    (r"torch\.Tensor\[\]=?", "not known|bool|shape mismatch|out of bounds|Ellipsis", "masks, and dots that stand twice"),
+    (
+        r"torch\.Tensor\[\]=?",
+        "not known|bool|shape mismatch|out of bounds|Ellipsis",
+        "masks, and dots that stand twice",
+    ),
     (r".*(cross_entropy|nll_loss)", "size mismatch|out of bounds|not known|Expected|multi-target", NONE),
     (r".*linear", "mat2 must be", ODD),
     (r".*conv_transpose\dd", "memory descriptor|output size|too small", ODD),
@@ -39,6 +50,7 @@ OPEN: tuple[tuple[str, str, str], ...] = (
     (r".*\.pad", "narrow", ODD),
     (r"torch\.nn\.init\.\w+", "division by zero|fan_in", NONE),
 )
+
 
 def reasons(name: str, told: str) -> Iterator[str]:
     """Why a row may leave something open."""

@@ -10,6 +10,7 @@ test compares every row with NumPy itself.
 
 from typednn.mypy_plugin.array_functions import (
     creation,
+    einops,
     einsum,
     elementwise,
     fourier,
@@ -31,6 +32,7 @@ TABLE: dict[str, Row] = {
         elementwise,
         reductions,
         products,
+        einops,
         einsum,
         linear_algebra,
         movement,

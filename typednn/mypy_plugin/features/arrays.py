@@ -86,7 +86,8 @@ def namespace(call: Call) -> Value:
 
 def to_numpy(call: Call) -> Value:
     """``x.numpy()`` of a tensor."""
-    return replace(call.receiver, library="numpy")
+    array: Array = call.receiver
+    return replace(array, library="numpy")
 
 
 def generator(call: Call) -> Value:
@@ -104,6 +105,6 @@ TABLE: dict[str, Analysis] = {
     "numpy.random.default_rng": generator,
     "typednn.kernels.reshape.reshape": reshaped,
     "torch.Tensor.numpy()": to_numpy,
-    **{name: function for name in ROWS if name.startswith(("numpy.", "torch.", "jax.", "Array."))},
+    **{name: function for name in ROWS if name.startswith(("numpy.", "torch.", "jax.", "einops.", "Array."))},
     **dict.fromkeys(("Array.setflags()", "Array.fill()", "Array.sort()"), unchanged),
 }

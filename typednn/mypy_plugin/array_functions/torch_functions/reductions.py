@@ -96,8 +96,11 @@ def _largest(o: Operands) -> Value:
     if not shape:
         return UNKNOWN
     size, wanted = shape[place], count.size if isinstance(count, Number) else None
-    if size is not None and wanted is not None and None not in (size.value, wanted.value) and (
-        (wanted.value or 0) > (size.value or 0) or (wanted.value or 0) < 0
+    if (
+        size is not None
+        and wanted is not None
+        and None not in (size.value, wanted.value)
+        and ((wanted.value or 0) > (size.value or 0) or (wanted.value or 0) < 0)
     ):
         raise Misfit(f"topk: {wanted} of axis {place} of {written(shape)}, which has {size}", o["input"], place)
     left = replaced(shape, place, wanted)
@@ -204,7 +207,9 @@ TABLE: dict[str, Row] = {
     **named("max min", "input, dim=None, keepdim=False, *, other=None, out=None", _extreme()),
     **named("median nanmedian", "input, dim=None, keepdim=False, *, out=None", _extreme(empty=True)),
     **named("aminmax", "input, *, dim=None, keepdim=False", _both_extremes),
-    **named("quantile nanquantile", "input, q, dim=None, keepdim=False, *, interpolation='linear', out=None", _quantile),
+    **named(
+        "quantile nanquantile", "input, q, dim=None, keepdim=False, *, interpolation='linear', out=None", _quantile
+    ),
     **named("bincount", "input, weights=None, minlength=0", _counted),
     **named("diff", "input, n=1, dim=-1, prepend=None, append=None", _differences),
 }
