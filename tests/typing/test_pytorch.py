@@ -64,7 +64,7 @@ def found(
     tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]
 ) -> dict[str, dict[tuple[str, int], str]]:
     """What mypy with the plugin reports of each kind, in one run each."""
-    import torch  # noqa: F401, PLC0415 - only the parity extra installs it
+    import torch  # noqa: F401 - only the parity extra installs it
 
     config = tmp_path_factory.mktemp("pytorch") / "plugin.ini"
     config.write_text(PLUGIN)

@@ -285,6 +285,8 @@ def _called(name: str) -> Iterator[str]:
     module = next((known for part, known in _OF_JAX.items() if name.startswith(f"jax._src.{part}")), "")
     if module:
         yield f"{module}.{name.rpartition('.')[2]}"
+    if name.startswith("einops.einops."):
+        yield f"einops.{name.rpartition('.')[2]}"
     if name.startswith(("torch._C.", "torch.functional.")):
         module = next((known for part, known in _TORCH_MODULES.items() if part in name), "torch")
         yield f"{module}.{name.rpartition('.')[2]}"

@@ -79,7 +79,13 @@ IN_PLACE = ("shape", "dtype", "strides")  # what can be assigned of an array
 
 # Methods that set the shape of an array in place.
 RESHAPING = frozenset(
-    ("resize", *(f"{name}_" for name in "resize resize_as unsqueeze squeeze t transpose swapaxes swapdims set".split()))
+    (
+        "resize",
+        *(
+            f"{name}_"
+            for name in ["resize", "resize_as", "unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims", "set"]
+        ),
+    )
 )
 
 

@@ -683,9 +683,10 @@ def convolved(axes: int, *, turned: bool = False) -> Call:
         kernel = tuple(d.random.randint(1, 3) for _ in range(axes))
         before = (2, channels * groups) if d.chance(0.8) else (channels * groups,)
         weight = (channels * groups, out, *kernel) if turned else (out * groups, channels, *kernel)
-        number = lambda low, high: (
-            d.random.randint(low, high) if d.flag() else tuple(d.random.randint(low, high) for _ in range(axes))
-        )  # noqa: E731
+
+        def number(low: int, high: int) -> Any:
+            return d.random.randint(low, high) if d.flag() else tuple(d.random.randint(low, high) for _ in range(axes))
+
         keywords = d.some(stride=lambda: number(1, 3), padding=lambda: number(0, 2), dilation=lambda: number(1, 2))
         if not turned and d.chance(0.1):
             keywords |= {"padding": d.one(("same", "valid"))}
@@ -786,88 +787,232 @@ _REDUCED_ONE = one(types=FLOATS, dim=axis, keepdim=flag)
 
 # By the names of functions, without `torch.` and `torch.Tensor.`: for functions and methods of the name.
 _GENERATORS: list[tuple[str, Call]] = [
-    ("abs absolute neg negative sign sgn floor ceil trunc square relu round nan_to_num isnan isinf isfinite isposinf "
-     "isneginf signbit logical_not exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan arcsin arccos "
-     "arctan sinh cosh tanh asinh acosh atanh sigmoid erf erfc erfinv reciprocal frac digamma lgamma deg2rad rad2deg sinc "
-     "logit detach clone contiguous cpu requires_grad_ detach_ zero_ uniform_ normal_ bernoulli_ random_ "
-     "exponential_ log_normal_ float half double bfloat16 long int short bool real .data .real ravel .shape .ndim .dtype dim ndimension "
-     "numel nelement zeros_like ones_like empty_like rand_like randn_like share_memory_ to", one(types=FLOATS)),
+    (
+        "abs absolute neg negative sign sgn floor ceil trunc square relu round nan_to_num isnan isinf isfinite "
+        "isposinf "
+        "isneginf signbit logical_not exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan "
+        "arcsin arccos "
+        "arctan sinh cosh tanh asinh acosh atanh sigmoid erf erfc erfinv reciprocal frac digamma lgamma deg2rad "
+        "rad2deg sinc "
+        "logit detach clone contiguous cpu requires_grad_ detach_ zero_ uniform_ normal_ bernoulli_ random_ "
+        "exponential_ log_normal_ float half double bfloat16 long int short bool real .data .real ravel .shape "
+        ".ndim .dtype dim ndimension "
+        "numel nelement zeros_like ones_like empty_like rand_like randn_like share_memory_ to",
+        one(types=FLOATS),
+    ),
     ("bitwise_not", one(types=WHOLE)),
     ("cuda pin_memory", one(types=FLOATS)),
     ("bernoulli", lambda d: Case((np.full(d.shape(), 0.5, "float32"),))),
     ("fill_", lambda d: Case((d.any(types=FLOATS), 1))),
     ("type_as", lambda d: Case((d.any(types=FLOATS), d.any(types=FLOATS)))),
-    ("add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow eq ne lt le gt ge less less_equal "
-     "greater greater_equal not_equal", pair()),
-    ("atan2 arctan2 hypot copysign xlogy heaviside maximum minimum fmax fmin logaddexp logaddexp2 logical_and logical_or "
-     "logical_xor isclose", pair(FLOAT, numbers=False)),
+    (
+        "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow eq ne lt le gt ge "
+        "less less_equal "
+        "greater greater_equal not_equal",
+        pair(),
+    ),
+    (
+        "atan2 arctan2 hypot copysign xlogy heaviside maximum minimum fmax fmin logaddexp logaddexp2 "
+        "logical_and logical_or "
+        "logical_xor isclose",
+        pair(FLOAT, numbers=False),
+    ),
     ("bitwise_and bitwise_or bitwise_xor", pair(WHOLE, numbers=False)),
-    ("add_ sub_ subtract_ mul_ multiply_ div_ divide_ true_divide_ floor_divide_ remainder_ fmod_ pow_ eq_ ne_ lt_ le_ gt_ ge_ "
-     "less_ less_equal_ greater_ greater_equal_ not_equal_ atan2_ arctan2_ hypot_ copysign_ xlogy_ heaviside_ logical_and_ "
-     "logical_or_ logical_xor_ copy_", into()),
+    (
+        "add_ sub_ subtract_ mul_ multiply_ div_ divide_ true_divide_ floor_divide_ remainder_ fmod_ pow_ eq_ "
+        "ne_ lt_ le_ gt_ ge_ "
+        "less_ less_equal_ greater_ greater_equal_ not_equal_ atan2_ arctan2_ hypot_ copysign_ xlogy_ "
+        "heaviside_ logical_and_ "
+        "logical_or_ logical_xor_ copy_",
+        into(),
+    ),
     ("addcmul_ addcdiv_ lerp_", into(2, FLOAT)),
     ("addcmul addcdiv lerp", three()),
-    ("clamp clip", clamped), ("clamp_ clip_", clamped_in_place), ("clamp_min clamp_max", pair(FLOAT)),
-    ("torch.where", where), ("torch.Tensor.where()", where_method),
-    ("masked_fill", masked), ("masked_fill_", masked_in_place), ("masked_select", masked_select),
+    ("clamp clip", clamped),
+    ("clamp_ clip_", clamped_in_place),
+    ("clamp_min clamp_max", pair(FLOAT)),
+    ("torch.where", where),
+    ("torch.Tensor.where()", where_method),
+    ("masked_fill", masked),
+    ("masked_fill_", masked_in_place),
+    ("masked_select", masked_select),
     ("sum nansum mean nanmean amax amin std var std_mean var_mean logsumexp norm all any", _REDUCED),
     ("count_nonzero", one(types=FLOATS, dim=axes)),
     ("prod argmax argmin mode", _REDUCED_ONE),
-    ("logsumexp", along("axis", keepdim=flag)), ("cumsum cumprod cumsum_ cumprod_ logcumsumexp softmax log_softmax cummax cummin", along("axis")),
-    ("sort argsort", one(types=FLOATS, dim=axis)), ("topk", topk), ("kthvalue", kth),
-    ("max min", extreme_or_pair), ("median nanmedian", extreme), ("aminmax", along(keepdim=flag)), ("quantile nanquantile", quantile),
-    ("bincount", bincount), ("diff", one(types=FLOAT, dim=axis, n=lambda d, x: d.one((0, 1, 2)))),
-    ("matmul " + L + "matmul", calls.matmul), ("@", calls.matmul), ("mm", product("ab", "bc")), ("bmm", product("abc", "acd")), ("mv", product("ab", "b")),
-    ("dot vdot", product("a", "a")), ("inner", product("ab", "cb")), ("outer ger", product("a", "b")), ("kron", product("ab", "cd")),
-    ("addmm", added("ac", "ab", "bc")), ("baddbmm", added("abd", "abc", "acd")), ("addmv", added("a", "ab", "b")),
-    ("einsum", einsum), ("tensordot", tensordot), ("cdist", distances),
-    (f"cosine_similarity {F}cosine_similarity", similarity), (f"{F}pairwise_distance pairwise_distance", pairwise),
-    ("trace", product("ab")), (L + "vecdot", similarity),
-    (f"{L}vector_norm", one(types=FLOAT, dim=axes, keepdim=flag)), (f"{L}norm", one(types=FLOAT, dim=axis, keepdim=flag)),
-    (f"{L}inv {L}det {L}slogdet {L}cholesky {L}eigh {L}eigvalsh {L}eig {L}eigvals", square()), (f"{L}matrix_power", square(2)),
-    (f"{L}svd", matrix(full_matrices=flag)), (f"{L}svdvals {L}pinv", matrix()),
-    (f"{L}qr", matrix(mode=lambda d, x: d.one(("reduced", "complete")))), (f"{L}multi_dot", multi_dot),
-    (f"{L}solve", solve), (f"{L}solve_triangular", triangular),
-    ("torch.reshape", reshape(spread=False)), ("torch.Tensor.reshape() torch.Tensor.view()", reshape(spread=True)),
-    ("view_as reshape_as", as_other), ("flatten", flatten), ("unflatten", unflatten),
-    ("torch.permute", permute(spread=False)), ("torch.Tensor.permute()", permute(spread=True)),
-    ("transpose swapdims swapaxes", swapped), ("t .T .mT .mH tril triu tril_ triu_ fliplr flipud diag", one(0, 3, FLOAT)),
-    ("movedim moveaxis", moved), ("unsqueeze", unsqueeze), ("squeeze", squeeze),
-    ("torch.Tensor.expand()", expand(spread=True)), ("broadcast_to", expand(spread=False)), ("expand_as", expand_as),
-    ("torch.tile", tiled(spread=False)), ("torch.Tensor.tile() torch.Tensor.repeat()", tiled(spread=True)),
-    ("repeat_interleave", repeated), ("roll", rolled), ("torch.flip", flipped(spread=False)), ("torch.Tensor.flip()", flipped(spread=True)),
-    ("rot90", rot90), ("diagonal", diagonal), ("torch.Tensor.unfold()", unfold), ("size", size),
-    ("cat concat concatenate", cat), ("stack", stack), ("hstack vstack row_stack dstack column_stack", joined),
-    ("chunk", chunk), ("split", split), ("tensor_split", tensor_split), ("unbind", one(0, 3, FLOAT, dim=axis)),
-    ("gather", gather()), ("scatter scatter_add scatter_ scatter_add_", gather(source=True)),
+    ("logsumexp", along("axis", keepdim=flag)),
+    ("cumsum cumprod cumsum_ cumprod_ logcumsumexp softmax log_softmax cummax cummin", along("axis")),
+    ("sort argsort", one(types=FLOATS, dim=axis)),
+    ("topk", topk),
+    ("kthvalue", kth),
+    ("max min", extreme_or_pair),
+    ("median nanmedian", extreme),
+    ("aminmax", along(keepdim=flag)),
+    ("quantile nanquantile", quantile),
+    ("bincount", bincount),
+    ("diff", one(types=FLOAT, dim=axis, n=lambda d, x: d.one((0, 1, 2)))),
+    ("matmul " + L + "matmul", calls.matmul),
+    ("@", calls.matmul),
+    ("mm", product("ab", "bc")),
+    ("bmm", product("abc", "acd")),
+    ("mv", product("ab", "b")),
+    ("dot vdot", product("a", "a")),
+    ("inner", product("ab", "cb")),
+    ("outer ger", product("a", "b")),
+    ("kron", product("ab", "cd")),
+    ("addmm", added("ac", "ab", "bc")),
+    ("baddbmm", added("abd", "abc", "acd")),
+    ("addmv", added("a", "ab", "b")),
+    ("einsum", einsum),
+    ("tensordot", tensordot),
+    ("cdist", distances),
+    (f"cosine_similarity {F}cosine_similarity", similarity),
+    (f"{F}pairwise_distance pairwise_distance", pairwise),
+    ("trace", product("ab")),
+    (L + "vecdot", similarity),
+    (f"{L}vector_norm", one(types=FLOAT, dim=axes, keepdim=flag)),
+    (f"{L}norm", one(types=FLOAT, dim=axis, keepdim=flag)),
+    (f"{L}inv {L}det {L}slogdet {L}cholesky {L}eigh {L}eigvalsh {L}eig {L}eigvals", square()),
+    (f"{L}matrix_power", square(2)),
+    (f"{L}svd", matrix(full_matrices=flag)),
+    (f"{L}svdvals {L}pinv", matrix()),
+    (f"{L}qr", matrix(mode=lambda d, x: d.one(("reduced", "complete")))),
+    (f"{L}multi_dot", multi_dot),
+    (f"{L}solve", solve),
+    (f"{L}solve_triangular", triangular),
+    ("torch.reshape", reshape(spread=False)),
+    ("torch.Tensor.reshape() torch.Tensor.view()", reshape(spread=True)),
+    ("view_as reshape_as", as_other),
+    ("flatten", flatten),
+    ("unflatten", unflatten),
+    ("torch.permute", permute(spread=False)),
+    ("torch.Tensor.permute()", permute(spread=True)),
+    ("transpose swapdims swapaxes", swapped),
+    ("t .T .mT .mH tril triu tril_ triu_ fliplr flipud diag", one(0, 3, FLOAT)),
+    ("movedim moveaxis", moved),
+    ("unsqueeze", unsqueeze),
+    ("squeeze", squeeze),
+    ("torch.Tensor.expand()", expand(spread=True)),
+    ("broadcast_to", expand(spread=False)),
+    ("expand_as", expand_as),
+    ("torch.tile", tiled(spread=False)),
+    ("torch.Tensor.tile() torch.Tensor.repeat()", tiled(spread=True)),
+    ("repeat_interleave", repeated),
+    ("roll", rolled),
+    ("torch.flip", flipped(spread=False)),
+    ("torch.Tensor.flip()", flipped(spread=True)),
+    ("rot90", rot90),
+    ("diagonal", diagonal),
+    ("torch.Tensor.unfold()", unfold),
+    ("size", size),
+    ("cat concat concatenate", cat),
+    ("stack", stack),
+    ("hstack vstack row_stack dstack column_stack", joined),
+    ("chunk", chunk),
+    ("split", split),
+    ("tensor_split", tensor_split),
+    ("unbind", one(0, 3, FLOAT, dim=axis)),
+    ("gather", gather()),
+    ("scatter scatter_add scatter_ scatter_add_", gather(source=True)),
     ("scatter_reduce scatter_reduce_", reduced_scatter),
-    ("index_select", index_select), ("select", select), ("narrow", narrow), ("take_along_dim", along_dim), ("take", take),
-    ("nonzero argwhere", one(types=FLOAT)), ("meshgrid", grid), ("atleast_1d atleast_2d", arrays),
-    ("torch.Tensor[]", read), ("torch.Tensor[]=", assigned),
-    ("zeros ones empty rand randn", sizes()), ("full", full), ("new_zeros new_ones new_empty", new_sizes), ("new_full", new_full),
-    ("full_like", full_like), ("randint_like", full_like), ("randint", randint), ("multinomial", multinomial),
-    ("arange", arange), ("linspace logspace", linspace), ("eye", eye), ("tensor as_tensor asarray", nested_wrong),
-    ("new_tensor", new_tensor), ("from_numpy", from_numpy), ("randperm", randperm), (f"{F}one_hot", one_hot),
-    (" ".join(f"{F}{name}" for name in (
-        "relu relu6 elu selu celu leaky_relu gelu silu mish hardswish hardsigmoid hardtanh softplus softsign tanhshrink "
-        "sigmoid tanh logsigmoid softshrink hardshrink dropout alpha_dropout rrelu").split()) + " selu celu rrelu", one(types=FLOATS)),
-    (" ".join(f"{F}dropout{axes}d" for axes in (1, 2, 3)), one(3, 3, types=FLOATS)), (f"{F}threshold", threshold),
-    (f"{F}softmax {F}log_softmax {F}softmin {F}gumbel_softmax", along()), (f"{F}normalize {F}glu", along()),
+    ("index_select", index_select),
+    ("select", select),
+    ("narrow", narrow),
+    ("take_along_dim", along_dim),
+    ("take", take),
+    ("nonzero argwhere", one(types=FLOAT)),
+    ("meshgrid", grid),
+    ("atleast_1d atleast_2d", arrays),
+    ("torch.Tensor[]", read),
+    ("torch.Tensor[]=", assigned),
+    ("zeros ones empty rand randn", sizes()),
+    ("full", full),
+    ("new_zeros new_ones new_empty", new_sizes),
+    ("new_full", new_full),
+    ("full_like", full_like),
+    ("randint_like", full_like),
+    ("randint", randint),
+    ("multinomial", multinomial),
+    ("arange", arange),
+    ("linspace logspace", linspace),
+    ("eye", eye),
+    ("tensor as_tensor asarray", nested_wrong),
+    ("new_tensor", new_tensor),
+    ("from_numpy", from_numpy),
+    ("randperm", randperm),
+    (f"{F}one_hot", one_hot),
+    (
+        " ".join(
+            f"{F}{name}"
+            for name in [
+                "relu",
+                "relu6",
+                "elu",
+                "selu",
+                "celu",
+                "leaky_relu",
+                "gelu",
+                "silu",
+                "mish",
+                "hardswish",
+                "hardsigmoid",
+                "hardtanh",
+                "softplus",
+                "softsign",
+                "tanhshrink",
+                "sigmoid",
+                "tanh",
+                "logsigmoid",
+                "softshrink",
+                "hardshrink",
+                "dropout",
+                "alpha_dropout",
+                "rrelu",
+            ]
+        )
+        + " selu celu rrelu",
+        one(types=FLOATS),
+    ),
+    (" ".join(f"{F}dropout{axes}d" for axes in (1, 2, 3)), one(3, 3, types=FLOATS)),
+    (f"{F}threshold", threshold),
+    (f"{F}softmax {F}log_softmax {F}softmin {F}gumbel_softmax", along()),
+    (f"{F}normalize {F}glu", along()),
     (f"{F}mse_loss {F}l1_loss {F}smooth_l1_loss {F}huber_loss {F}kl_div", loss()),
     (f"{F}binary_cross_entropy {F}binary_cross_entropy_with_logits", loss(equal=True)),
-    (f"{F}cross_entropy", classified(shares=True)), (f"{F}nll_loss", classified(shares=False)),
-    (f"{F}linear", linear), (f"{F}embedding", embedding), (f"{F}layer_norm {F}rms_norm layer_norm", normalised),
-    (f"{F}group_norm", in_groups), (f"{F}batch_norm", batch_norm), (f"{F}scaled_dot_product_attention", attention),
-    *((f"{F}conv{n}d", convolved(n)) for n in (1, 2, 3)), *((f"{F}conv_transpose{n}d", convolved(n, turned=True)) for n in (1, 2, 3)),
-    *((f"{F}max_pool{n}d", pooled(n, dilated=True)) for n in (1, 2, 3)), *((f"{F}avg_pool{n}d", pooled(n, dilated=False)) for n in (1, 2, 3)),
+    (f"{F}cross_entropy", classified(shares=True)),
+    (f"{F}nll_loss", classified(shares=False)),
+    (f"{F}linear", linear),
+    (f"{F}embedding", embedding),
+    (f"{F}layer_norm {F}rms_norm layer_norm", normalised),
+    (f"{F}group_norm", in_groups),
+    (f"{F}batch_norm", batch_norm),
+    (f"{F}scaled_dot_product_attention", attention),
+    *((f"{F}conv{n}d", convolved(n)) for n in (1, 2, 3)),
+    *((f"{F}conv_transpose{n}d", convolved(n, turned=True)) for n in (1, 2, 3)),
+    *((f"{F}max_pool{n}d", pooled(n, dilated=True)) for n in (1, 2, 3)),
+    *((f"{F}avg_pool{n}d", pooled(n, dilated=False)) for n in (1, 2, 3)),
     *((f"{F}adaptive_avg_pool{n}d {F}adaptive_max_pool{n}d", adapted(n)) for n in (1, 2, 3)),
-    ("torch.nn.GRU.forward()", recurrent), ("torch.nn.LSTM.forward()", cells), ("torch.nn.MultiheadAttention.forward()", multihead),
-    (f"{F}pad", padded), (f"{F}interpolate", resized), (f"{F}pixel_shuffle", shuffled),
-    (" ".join(f"torch.nn.init.{name}_" for name in "uniform normal trunc_normal zeros ones".split()), one(types=FLOAT)),
-    (" ".join(f"torch.nn.init.{name}_" for name in "xavier_uniform xavier_normal kaiming_uniform kaiming_normal orthogonal".split()), one(2, 3, types=FLOAT)),
+    ("torch.nn.GRU.forward()", recurrent),
+    ("torch.nn.LSTM.forward()", cells),
+    ("torch.nn.MultiheadAttention.forward()", multihead),
+    (f"{F}pad", padded),
+    (f"{F}interpolate", resized),
+    (f"{F}pixel_shuffle", shuffled),
+    (
+        " ".join(f"torch.nn.init.{name}_" for name in ["uniform", "normal", "trunc_normal", "zeros", "ones"]),
+        one(types=FLOAT),
+    ),
+    (
+        " ".join(
+            f"torch.nn.init.{name}_"
+            for name in ["xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal"]
+        ),
+        one(2, 3, types=FLOAT),
+    ),
     ("torch.nn.init.constant_", lambda d: Case((d.any(types=FLOAT), 0.5))),
-    ("+ - * / ** // % & | ^ << >>", operators), ("< <= > >= == !=", calls.comparisons), ("neg invert abs", one(types=("int64",))),
-]  # fmt: skip
+    ("+ - * / ** // % & | ^ << >>", operators),
+    ("< <= > >= == !=", calls.comparisons),
+    ("neg invert abs", one(types=("int64",))),
+]
 _BY_NAME = {name: call for names, call in _GENERATORS for name in names.split()}
 
 

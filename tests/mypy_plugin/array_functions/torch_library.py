@@ -12,14 +12,14 @@ from tests.mypy_plugin.array_functions.comparison import IN_PLACE, OPERATORS, Ca
 from typednn.mypy_plugin.values import of_library
 
 ABOUT_DTYPES = re.compile(
-    r"not implemented for|dtype|data type|scalar type|must be (a )?(float|integ|bool)|Bool|Long|Int|result type|not supported"
-    r"|complex|floating|Integer|boolean|uint8"
+    r"not implemented for|dtype|data type|scalar type|must be (a )?(float|integ|bool)|Bool|Long|Int|result type"
+    r"|not supported|complex|floating|Integer|boolean|uint8"
 )
 
 
 @cache
 def _torch() -> Any:
-    import torch  # noqa: PLC0415 - only the parity extra installs it
+    import torch
 
     return torch
 

@@ -12,6 +12,7 @@ test compares every row with its library itself.
 
 from typednn.mypy_plugin.array_functions import (
     creation,
+    einops,
     einsum,
     elementwise,
     fourier,
@@ -36,6 +37,7 @@ TABLE: dict[str, Row] = {
         elementwise,
         reductions,
         products,
+        einops,
         einsum,
         linear_algebra,
         movement,

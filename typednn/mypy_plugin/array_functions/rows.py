@@ -182,7 +182,7 @@ def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], d
 
 
 def _bound(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value] | None:
-    names, by_name, star, defaults = _signature(row.parameters)
+    names, by_name, star, stars, defaults = _signature(row.parameters)
     keywords = {each if each in (*names, *by_name) else row.also.get(each, each): keywords[each] for each in keywords}
     values: dict[str, Value] = dict(zip(names, arguments, strict=False))
     further = arguments[len(names) :]
@@ -190,6 +190,10 @@ def _bound(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value]) 
         values[star] = Pack(tuple(further), frozen=True)
     elif further:
         return None
+    if stars:
+        further_names = [name for name in keywords if name not in (*names, *by_name)]
+        values[stars] = Pack(tuple(keywords[name] for name in further_names), keys=tuple(further_names))
+        keywords = {name: value for name, value in keywords.items() if name not in further_names}
     if not keywords.keys() <= {*names, *by_name} or keywords.keys() & values.keys():
         return None
     values |= keywords
@@ -204,7 +208,7 @@ def parameters_of(parameters: str) -> dict[str, Value]:
 
 
 @lru_cache(maxsize=1024)
-def _signature(parameters: str) -> tuple[list[str], list[str], str, dict[str, Value]]:
+def _signature(parameters: str) -> tuple[list[str], list[str], str, str, dict[str, Value]]:
     function = ast.parse(f"def f({parameters}): ...").body[0]
     assert isinstance(function, ast.FunctionDef)
     given = function.args
@@ -216,6 +220,7 @@ def _signature(parameters: str) -> tuple[list[str], list[str], str, dict[str, Va
         [each.arg for each in positional],
         [each.arg for each in given.kwonlyargs],
         given.vararg.arg if given.vararg else "",
+        given.kwarg.arg if given.kwarg else "",
         defaults,
     )
 
@@ -434,7 +439,7 @@ def places_of(value: Value, shape: Shape, rank: int | None = None) -> list[int] 
 
 def borrowed(row: Row, parameters: str, **names: str) -> Row:
     """The rule of a row under another signature; ``names`` has the new name of each of its parameters that has one."""
-    defaults = _signature(row.parameters)[3]
+    defaults = _signature(row.parameters)[-1]
 
     def rule(o: Operands) -> Value:
         given = {name: names.get(name, name) for name in (*defaults, *names)}

@@ -104,7 +104,8 @@ def namespace(call: Call) -> Value:
 
 def to_numpy(call: Call) -> Value:
     """``x.numpy()`` of a tensor."""
-    return replace(call.receiver, library="numpy")
+    array: Array = call.receiver
+    return replace(array, library="numpy")
 
 
 def generator(call: Call) -> Value:
@@ -122,7 +123,7 @@ TABLE: dict[str, Analysis] = {
     "numpy.random.default_rng": generator,
     "typednn.kernels.reshape.reshape": reshaped,
     "torch.Tensor.numpy()": to_numpy,
-    **{name: function for name in ROWS if name.startswith(("numpy.", "torch.", "jax.", "Array."))},
+    **{name: function for name in ROWS if name.startswith(("numpy.", "torch.", "jax.", "einops.", "Array."))},
     "jax.Array.at": places,
     **{f"Partial.{name[13:]}": updated for name in ROWS if name.startswith("jax.Array.at.")},
     **dict.fromkeys(("Array.setflags()", "Array.fill()", "Array.sort()"), unchanged),

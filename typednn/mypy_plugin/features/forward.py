@@ -10,7 +10,7 @@ from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.features import functions, torch_modules
 from typednn.mypy_plugin.sizes import class_of, fits, result
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Value, lookup
-from typednn.shapes import Flow, Unifier, leave, same
+from typednn.shapes import Dim, Flow, Unifier, leave, same
 
 
 def forward(call: Call) -> Value:
@@ -42,6 +42,8 @@ def _through(call: Call) -> Value | None:
     if len(layer.inputs) > 1 or (arguments and isinstance(arguments[0], Array) and arguments[0].open and _plain(layer)):
         return _several(call, layer, arguments)
     x = arguments[0] if arguments else UNKNOWN
+    if layer.library == "torch" and isinstance(x, Array) and Dim.of(0) in (x.flow.shape or ()):
+        return UNKNOWN  # PyTorch's modules take arrays without elements
     try:
         after = layer.trace(x.flow if isinstance(x, Array) else Flow.start(None))
     except TypednnError as error:

@@ -29,10 +29,9 @@ from typednn.mypy_plugin.values import (
     Value,
     integer_of,
     lookup,
-    number,
     show,
 )
-from typednn.shapes import Dim, Flow, differ, evaluate, parse, split_contract, unknown
+from typednn.shapes import Flow, differ, evaluate, parse, split_contract, unknown
 
 Contracts = Sequence[str]
 _SAME = ("*shape -> *shape",)
@@ -56,7 +55,7 @@ class Module:
 
 def built(call: Call) -> Value:
     """``nn.Linear(784, 128)``."""
-    module = _MODULES[call.name]
+    module = MODULES[call.name]
     made = partial(_made, call, module)
     return apply(Row(module.parameters, made), call.arguments, call.keywords, differ)
 
@@ -94,7 +93,7 @@ def _array(text: str, attributes: Mapping[str, Value]) -> Value:
 
 def called(call: Call, layer: Layer) -> Value | None:
     """What a module gives by its row; None where it has none."""
-    module = _MODULES.get(layer.class_name)
+    module = MODULES.get(layer.class_name)
     if module is None or not module.row:
         return None
     given = {name: layer.attributes.get(name, UNKNOWN) for name in module.passes}
@@ -162,7 +161,7 @@ def _batched(reads: str, gives: str) -> Contracts:
     return (f"batch {reads} -> batch {gives}", f"{reads} -> {gives}")
 
 
-def _windows(axes: int, names: Sequence[str] = ()) -> str:
+def _windows(axes: int) -> str:
     return " ".join(
         f"({name}+2*{{self.padding[{place}]}}-{{self.dilation[{place}]}}*({{self.kernel_size[{place}]}}-1)-1)"
         f"//{{self.stride[{place}]}}+1"
@@ -205,7 +204,8 @@ def _transposed(axes: int) -> Module:
     )
     kernel = " ".join(f"{{self.kernel_size[{place}]}}" for place in range(axes))
     return Module(
-        "in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, "
+        "in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, "
+        "dilation=1, "
         "padding_mode='zeros', device=None, dtype=None",
         _batched(f"{{self.in_channels}} {' '.join(_NAMES[axes])}", f"{{self.out_channels}} {after}"),
         {
@@ -235,7 +235,7 @@ def _pool(axes: int, further: str) -> Module:
     )
 
 
-def _adaptive(axes: int) -> Module:
+def _adaptive(kind: str, axes: int) -> Module:
     def contracts(attributes: Mapping[str, Value]) -> Contracts:
         wanted = attributes["output_size"]
         items = wanted.items if isinstance(wanted, Pack) else (wanted,) * axes
@@ -245,7 +245,10 @@ def _adaptive(axes: int) -> Module:
             name if each == Constant(None) else str(size) if (size := integer_of(each)) is not None else f"new_{name}"
             for name, each in zip(_NAMES[axes], items, strict=True)
         ]
-        return _batched(f"channels {' '.join(_NAMES[axes])}", f"channels {' '.join(sizes)}")
+        contracts = _batched(f"channels {' '.join(_NAMES[axes])}", f"channels {' '.join(sizes)}")
+        if kind == "Avg" and axes > 1 and set(sizes) == {"1"}:  # a mean over the last axes, of more axes too
+            contracts = *contracts, f"more {contracts[0].replace('-> ', '-> more ')}"
+        return contracts
 
     return Module("output_size, return_indices=False", contracts)
 
@@ -290,7 +293,19 @@ def _over_last(attributes: Mapping[str, Value]) -> Contracts:
     return (f"*batch {last} -> *batch {last}",) if isinstance(shape, Pack | Number) else ()
 
 
-def _around(axes: int) -> Module:
+def _by_channel(axes: int) -> str:
+    shape = f"batch {{self.num_features}} {' '.join(_NAMES[axes])}"
+    return f"{shape} -> {shape}"
+
+
+def _by_instance(axes: int, attributes: Mapping[str, Value]) -> Contracts:
+    """Without weights of its own it takes any number of channels."""
+    channels = "channels" if attributes["affine"] == Constant(False) else "{self.num_features}"
+    shape = f"{channels} {' '.join(_NAMES[axes])}"
+    return _batched(shape, shape)
+
+
+def _around(kind: str, axes: int) -> Module:
     """Padding: two numbers for each axis, the last one first."""
 
     def contracts(attributes: Mapping[str, Value]) -> Contracts:
@@ -298,6 +313,8 @@ def _around(axes: int) -> Module:
             f"{name}+{{self.padding[{2 * (axes - 1 - place)}]}}+{{self.padding[{2 * (axes - 1 - place) + 1}]}}"
             for place, name in enumerate(_NAMES[axes])
         )
+        if kind in ("Zero", "Constant"):
+            return (f"*before {' '.join(_NAMES[axes])} -> *before {after}",)
         return _batched(f"channels {' '.join(_NAMES[axes])}", f"channels {after}")
 
     return Module("padding, value=0", contracts, spread=(2 * axes, ("padding",)))
@@ -326,7 +343,8 @@ _INSTANCE = _BATCH.replace("affine=True", "affine=False").replace(
     "track_running_stats=True", "track_running_stats=False"
 )
 _RECURRENT = (
-    "input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, {}device=None, "
+    "input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, "
+    "{}device=None, "
     "dtype=None"
 )
 _ATTENTION = (
@@ -376,7 +394,7 @@ _BY_FILE: dict[str, dict[str, Module]] = {
             f"AvgPool{axes}d": _pool(axes, "ceil_mode=False, count_include_pad=True, divisor_override=None")
             for axes in (1, 2, 3)
         },
-        **{f"Adaptive{kind}Pool{axes}d": _adaptive(axes) for axes in (1, 2, 3) for kind in ("Avg", "Max")},
+        **{f"Adaptive{kind}Pool{axes}d": _adaptive(kind, axes) for axes in (1, 2, 3) for kind in ("Avg", "Max")},
     },
     "batchnorm": {
         "BatchNorm1d": Module(
@@ -387,22 +405,9 @@ _BY_FILE: dict[str, dict[str, Module]] = {
             ),
             _CHANNELS,
         ),
-        **{
-            f"BatchNorm{axes}d": Module(
-                _BATCH,
-                (f"batch {{self.num_features}} {' '.join(_NAMES[axes])} -> batch {{self.num_features}} {' '.join(_NAMES[axes])}",),
-                _CHANNELS,
-            )
-            for axes in (2, 3)
-        },
+        **{f"BatchNorm{axes}d": Module(_BATCH, (_by_channel(axes),), _CHANNELS) for axes in (2, 3)},
     },
-    "instancenorm": {
-        f"InstanceNorm{axes}d": Module(
-            _INSTANCE,
-            _batched(f"{{self.num_features}} {' '.join(_NAMES[axes])}", f"{{self.num_features}} {' '.join(_NAMES[axes])}"),
-        )
-        for axes in (1, 2, 3)
-    },
+    "instancenorm": {f"InstanceNorm{axes}d": Module(_INSTANCE, partial(_by_instance, axes)) for axes in (1, 2, 3)},
     "normalization": {
         "LayerNorm": Module(
             "normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None", _over_last
@@ -424,7 +429,10 @@ _BY_FILE: dict[str, dict[str, Module]] = {
     },
     "dropout": {name: Module("p=0.5, inplace=False", _SAME) for name in _DROPOUTS.split()},
     "activation": {
-        **{name: Module("*args, inplace=False, approximate='none', negative_slope=0.01", _SAME) for name in _ACTIVATIONS.split()},
+        **{
+            name: Module("*args, inplace=False, approximate='none', negative_slope=0.01", _SAME)
+            for name in _ACTIVATIONS.split()
+        },
         **{name: Module("dim=None", row=f"{_F}{row}", passes=("dim",)) for name, row in (("GLU", "glu"),)},
         **{name: Module("dim=None", _SAME) for name in ("Softmax", "LogSoftmax", "Softmin")},
         "PReLU": Module("num_parameters=1, init=0.25, device=None, dtype=None", _SAME),
@@ -437,7 +445,9 @@ _BY_FILE: dict[str, dict[str, Module]] = {
         "Unflatten": Module("dim, unflattened_size", _unflat),
     },
     "padding": {
-        f"{kind}Pad{axes}d": _around(axes) for kind in ("Zero", "Constant", "Reflection", "Replication") for axes in (1, 2, 3)
+        f"{kind}Pad{axes}d": _around(kind, axes)
+        for kind in ("Zero", "Constant", "Reflection", "Replication")
+        for axes in (1, 2, 3)
     },
     "upsampling": {"Upsample": Module("size=None, scale_factor=None, mode='nearest', align_corners=None", _larger)},
     "pixelshuffle": {"PixelShuffle": Module("upscale_factor", _shuffled)},
@@ -464,16 +474,18 @@ _BY_FILE: dict[str, dict[str, Module]] = {
     },
     "distance": {
         "CosineSimilarity": Module("dim=1, eps=1e-08", row=f"{_F}cosine_similarity", passes=("dim",)),
-        "PairwiseDistance": Module("p=2.0, eps=1e-06, keepdim=False", row=f"{_F}pairwise_distance", passes=("keepdim",)),
+        "PairwiseDistance": Module(
+            "p=2.0, eps=1e-06, keepdim=False", row=f"{_F}pairwise_distance", passes=("keepdim",)
+        ),
     },
-}  # fmt: skip
-_MODULES: dict[str, Module] = {
+}
+MODULES: dict[str, Module] = {
     f"torch.nn.modules.{file}.{name}": module for file, modules in _BY_FILE.items() for name, module in modules.items()
 }
 _ITSELF = ("cuda", "cpu", "float", "double", "half", "bfloat16", "requires_grad_")
 
 TABLE: dict[str, Analysis] = {
-    **dict.fromkeys(_MODULES, built),
+    **dict.fromkeys(MODULES, built),
     "torch.nn.modules.container.Sequential": sequential,
     "torch.nn.modules.container.ModuleList": listed,
     "torch.nn.modules.container.ModuleDict": listed,

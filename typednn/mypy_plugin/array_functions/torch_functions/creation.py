@@ -83,18 +83,32 @@ TABLE: dict[str, Row] = {
     **named("zeros_like ones_like empty_like rand_like randn_like", _LIKE, _like(), method=False),
     **named("full_like", f"input, fill_value, *, {_FURTHER}, memory_format=None", _like(), method=False),
     **named("randint_like", f"input, low=0, high=None, *, {_FURTHER}, memory_format=None", _like(), method=False),
-    **named("randint", f"low, high=None, size=None, *, generator=None, out=None, {_FURTHER}", _whole_numbers, method=False),
+    **named(
+        "randint", f"low, high=None, size=None, *, generator=None, out=None, {_FURTHER}", _whole_numbers, method=False
+    ),
     **named("bernoulli", "input, p=None, *, generator=None, out=None", _like()),
     **named("multinomial", "input, num_samples, replacement=False, *, generator=None, out=None", _drawn),
-    **named("arange", f"start=None, end=None, step=None, *, out=None, {_FURTHER}", borrowed(creation.TABLE["numpy.arange"], "", stop="end").rule, method=False),
+    **named(
+        "arange",
+        f"start=None, end=None, step=None, *, out=None, {_FURTHER}",
+        borrowed(creation.TABLE["numpy.arange"], "", stop="end").rule,
+        method=False,
+    ),
     **named("linspace logspace", f"start, end, steps, base=10.0, *, out=None, {_FURTHER}", _spaced, method=False),
-    **named("eye", f"n, m=None, *, out=None, {_FURTHER}", borrowed(creation.TABLE["numpy.eye"], "", N="n", M="m").rule, method=False),
+    **named(
+        "eye",
+        f"n, m=None, *, out=None, {_FURTHER}",
+        borrowed(creation.TABLE["numpy.eye"], "", N="n", M="m").rule,
+        method=False,
+    ),
     **named("tensor", _DATA, _of_data, method=False),
-    **named("as_tensor asarray", "data, dtype=None, device=None, *, copy=None, requires_grad=False", _of_data, method=False),
+    **named(
+        "as_tensor asarray", "data, dtype=None, device=None, *, copy=None, requires_grad=False", _of_data, method=False
+    ),
     **named("from_numpy", "data, /", _of_data, method=False),
     **named("randperm", f"n, *, generator=None, out=None, {_FURTHER}", _permutation, method=False),
     **named("new_zeros new_ones new_empty", f"input, *size, {_FURTHER}", _new(), function=False),
     **named("new_full", f"input, size, fill_value, *, {_FURTHER}", _full, function=False),
     **named("new_tensor", "input, data, *, dtype=None, device=None, requires_grad=False", _of_data, function=False),
     "torch.nn.functional.one_hot": row("tensor, num_classes=-1", _hot),
-}  # fmt: skip
+}

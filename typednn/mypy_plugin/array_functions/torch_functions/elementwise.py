@@ -117,7 +117,8 @@ def _copied(o: Operands) -> Value:
 _WEAK = (dtypes.WEAK_BOOL, dtypes.WEAK_INT, dtypes.WEAK_FLOAT)
 _ARITHMETIC = "add sub subtract mul multiply"
 _UNARY = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan arcsin arccos arctan sinh cosh tanh asinh "
+    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan arcsin arccos arctan sinh cosh "
+    "tanh asinh "
     "acosh atanh sigmoid erf erfc erfinv reciprocal frac digamma lgamma deg2rad rad2deg sinc"
 )
 _KEEPING = "abs absolute neg negative sign sgn floor ceil trunc square relu"
@@ -130,9 +131,16 @@ _SAME = (
     "bernoulli_ exponential_ random_ log_normal_"
 )
 _CASTS = {
-    "float": "", "half": "", "double": "", "bfloat16": "", "long": "Int", "int": "Int", "short": "Int", "bool": "Bool",
+    "float": "",
+    "half": "",
+    "double": "",
+    "bfloat16": "",
+    "long": "Int",
+    "int": "Int",
+    "short": "Int",
+    "bool": "Bool",
     "type_as": "",
-}  # fmt: skip
+}
 
 
 def _underscored(names: str) -> str:
@@ -143,8 +151,14 @@ TABLE: dict[str, Row] = {
     **named(_UNARY, "input, *, out=None", like("input", dtypes.unknown)),
     **named(_KEEPING, "input, *, out=None", like("input", dtypes.same)),
     **named("round", "input, *, decimals=0, out=None", like("input", dtypes.same)),
-    **named(_underscored(f"{_UNARY} {_KEEPING} round nan_to_num"), "input, *further, decimals=0", _itself, function=False),
-    **named("isnan isinf isfinite isposinf isneginf signbit logical_not", "input, *, out=None", like("input", dtypes.boolean)),
+    **named(
+        _underscored(f"{_UNARY} {_KEEPING} round nan_to_num"), "input, *further, decimals=0", _itself, function=False
+    ),
+    **named(
+        "isnan isinf isfinite isposinf isneginf signbit logical_not",
+        "input, *, out=None",
+        like("input", dtypes.boolean),
+    ),
     **named("bitwise_not", "input, *, out=None", like("input", dtypes.same)),
     **named("nan_to_num", "input, nan=None, posinf=None, neginf=None, *, out=None", like("input", dtypes.unknown)),
     **named("logit", "input, eps=None, *, out=None", like("input", dtypes.unknown)),
@@ -166,19 +180,39 @@ TABLE: dict[str, Row] = {
     **named("clamp_min", "input, min, *, out=None", _common("input", "min")),
     **named("clamp_max", "input, max, *, out=None", _common("input", "max")),
     **named("addcmul addcdiv", "input, tensor1, tensor2, *, value=1, out=None", _common("input", "tensor1", "tensor2")),
-    **named("addcmul_ addcdiv_", "input, tensor1, tensor2, *, value=1", _in_place("tensor1", "tensor2"), function=False),
+    **named(
+        "addcmul_ addcdiv_", "input, tensor1, tensor2, *, value=1", _in_place("tensor1", "tensor2"), function=False
+    ),
     **named("lerp", "input, end, weight, *, out=None", _common("input", "end", "weight")),
     **named("lerp_", "input, end, weight", _in_place("end", "weight"), function=False),
     **named("where", "condition, input=None, other=None, *, out=None", _where, method=False),
     **named("where", "input, condition, other", _where, function=False),
     **named("masked_fill", "input, mask, value", _filled),
     **named("masked_fill_", "input, mask, value", _filled_in_place, function=False),
-    **named("isclose", "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", _common("input", "other", kind=dtypes.boolean)),
-    **named(_SAME, "input, *further, memory_format=None, requires_grad=True, non_blocking=False", _itself, function=False),
+    **named(
+        "isclose",
+        "input, other, rtol=1e-05, atol=1e-08, equal_nan=False",
+        _common("input", "other", kind=dtypes.boolean),
+    ),
+    **named(
+        _SAME, "input, *further, memory_format=None, requires_grad=True, non_blocking=False", _itself, function=False
+    ),
     **named("clone", "input, *, memory_format=None", _itself, method=False),
-    **named("to", "input, *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None", _to, function=False),
-    **{name: made for cast, kind in _CASTS.items() for name, made in named(cast, "input, *further, memory_format=None", _cast(kind), function=False).items()},
-    **{f"torch.Tensor{sign}": _operator(sign) for sign in ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "@", "<<", ">>", "neg", "invert", "abs")},
+    **named(
+        "to",
+        "input, *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None",
+        _to,
+        function=False,
+    ),
+    **{
+        name: made
+        for cast, kind in _CASTS.items()
+        for name, made in named(cast, "input, *further, memory_format=None", _cast(kind), function=False).items()
+    },
+    **{
+        f"torch.Tensor{sign}": _operator(sign)
+        for sign in ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "@", "<<", ">>", "neg", "invert", "abs")
+    },
     "torch.Tensor.data": Row("input", _itself),
     "torch.Tensor.real": Row("input", like("input", dtypes.unknown)),
-}  # fmt: skip
+}

@@ -80,10 +80,7 @@ def _chunks(o: Operands) -> Value:
 
 
 def _pieces(o: Operands, shape: Shape, place: int, size: int, each: int, count: int) -> Value:
-    if each == 0:
-        sizes = [0] * count
-    else:
-        sizes = [min(each, size - start) for start in range(0, size, each)]
+    sizes = [0] * count if each == 0 else [min(each, size - start) for start in range(0, size, each)]
     if len(sizes) > _MOST:
         return Many(made(replaced(shape, place, None), o.kind("input")))
     return _parts(o, shape, place, [Dim.of(part) for part in sizes])
@@ -133,14 +130,8 @@ def _within(o: Operands, what: str, shape: Shape, index: Shape, place: int | Non
         raise Misfit(f"{what}: the index {written(index)} needs as many axes as {written(shape)}", o["index"])
     one = [Dim.of(1)]
     for axis, (size, wanted) in enumerate(zip(shape or one, index or one, strict=True)):
-        known = size is not None and wanted is not None
-        if (
-            axis != place
-            and known
-            and size.value is not None
-            and wanted.value is not None
-            and wanted.value > size.value
-        ):  # type: ignore[union-attr]
+        has, asks = (None if each is None else each.value for each in (size, wanted))
+        if axis != place and has is not None and asks is not None and asks > has:
             raise Misfit(f"{what}: axis {axis} of the index {written(index)} is {wanted}, of {written(shape)} {size}")
 
 

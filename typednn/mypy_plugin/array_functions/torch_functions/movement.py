@@ -330,16 +330,21 @@ TABLE: dict[str, Row] = {
     **named("flip", "input, *dims", _flipped, function=False),
     **named("fliplr", "input", _kept(2)),
     **named("flipud", "input", _kept(1)),
-    **named("rot90", "input, k=1, dims=(0, 1)", borrowed(movement.TABLE["numpy.rot90"], "", a="input", axes="dims").rule),
+    **named(
+        "rot90", "input, k=1, dims=(0, 1)", borrowed(movement.TABLE["numpy.rot90"], "", a="input", axes="dims").rule
+    ),
     **named("tril triu", "input, diagonal=0, *, out=None", _kept(2)),
     **named("tril_ triu_", "input, diagonal=0", _kept(2), function=False),
     **named("diagonal", "input, offset=0, dim1=0, dim2=1", _diagonal),
     **named("diag", "input, diagonal=0, *, out=None", _diag),
     **named("unfold", "input, dimension, size, step", _windows, function=False),
-    **{f"torch.Tensor.{name}": row("input", rule) for name, rule in (("shape", _shape), ("ndim", _rank), ("dtype", _kind))},
+    **{
+        f"torch.Tensor.{name}": row("input", rule)
+        for name, rule in (("shape", _shape), ("ndim", _rank), ("dtype", _kind))
+    },
     **named("size", "input, dim=None", _shape, function=False),
     **named("dim ndimension", "input", _rank, function=False),
     **named("numel nelement", "input", _count, function=False),
     **named("numel", "input", _count, method=False),
     **named("real", "input", like("input", lambda kind: ""), method=False),
-}  # fmt: skip
+}

@@ -234,8 +234,12 @@ def _convolved(axes: int) -> Rule:
     return rule
 
 
+def _grown(size: Dim, window: Dim, stride: Dim, padding: Dim, more: Dim, dilation: Dim) -> Dim:
+    return (size - 1) * stride - padding * 2 + dilation * (window - 1) + more + 1
+
+
 def _turned_round(axes: int) -> Rule:
-    """``conv_transpose2d``: (n - 1) stride - 2 padding + dilation (window - 1) + output_padding + 1."""
+    """``conv_transpose2d``."""
 
     def rule(o: Operands) -> Value:
         weight = o.shape("weight")
@@ -248,10 +252,8 @@ def _turned_round(axes: int) -> Rule:
         numbers = [each_of(o[name], axes) for name in ("stride", "padding", "output_padding", "dilation")]
         after: Shape = []
         for size, window, stride, padding, more, dilation in zip(sizes, weight[2:], *numbers, strict=True):
-            if None in (size, window, stride, padding, more, dilation):
-                after.append(None)
-            else:
-                after.append((size - 1) * stride - padding * 2 + dilation * (window - 1) + more + 1)  # type: ignore[operator]
+            known = [each for each in (size, window, stride, padding, more, dilation) if each is not None]
+            after.append(_grown(*known) if len(known) == 6 else None)
         made_of = weight[1] * groups.size if weight[1] is not None and isinstance(groups, Number) else None
         return made([*before[:-1], made_of, *after])
 
@@ -350,21 +352,32 @@ _F = "torch.nn.functional."
 
 TABLE: dict[str, Row] = {
     **{f"{_F}{name}": Row(f"input, *further, {_OPTIONS}", _kept) for name in _ACTIVATIONS.split()},
-    **{f"{_F}{name}": Row("input, dim=None, _stacklevel=3, dtype=None", _along()) for name in ("softmax", "log_softmax", "softmin")},
+    **{
+        f"{_F}{name}": Row("input, dim=None, _stacklevel=3, dtype=None", _along())
+        for name in ("softmax", "log_softmax", "softmin")
+    },
     f"{_F}gumbel_softmax": Row("input, tau=1, hard=False, eps=1e-10, dim=-1", _along()),
     f"{_F}normalize": Row("input, p=2.0, dim=1, eps=1e-12, out=None", _along()),
     f"{_F}glu": Row("input, dim=-1", _gated),
-    **{f"{_F}{name}": Row(f"{_LOSS}, beta=1.0, delta=1.0", _broadcasting) for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")},
+    **{
+        f"{_F}{name}": Row(f"{_LOSS}, beta=1.0, delta=1.0", _broadcasting)
+        for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+    },
     f"{_F}kl_div": Row(f"{_LOSS}, log_target=False", _broadcasting),
     **{f"{_F}{name}": Row(_WEIGHTED, _equal) for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits")},
     f"{_F}cross_entropy": Row(f"{_CLASSES}, label_smoothing=0.0", _classified(shares=True)),
     f"{_F}nll_loss": Row(_CLASSES, _classified(shares=False)),
     f"{_F}linear": Row("input, weight, bias=None", _linear),
-    f"{_F}embedding": Row("input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False", _embedded),
+    f"{_F}embedding": Row(
+        "input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False",
+        _embedded,
+    ),
     f"{_F}layer_norm": Row("input, normalized_shape, weight=None, bias=None, eps=1e-05", _normalised),
     f"{_F}rms_norm": Row("input, normalized_shape, weight=None, eps=None", _normalised),
     f"{_F}group_norm": Row("input, num_groups, weight=None, bias=None, eps=1e-05", _in_groups),
-    f"{_F}batch_norm": Row("input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05", _kept),
+    f"{_F}batch_norm": Row(
+        "input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05", _kept
+    ),
     f"{_F}scaled_dot_product_attention": Row(
         "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False", _attention
     ),
@@ -380,25 +393,53 @@ TABLE: dict[str, Row] = {
     },
     **{
         f"{_F}max_pool{axes}d": Row(
-            "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", _pooled(axes)
+            "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",
+            _pooled(axes),
         )
         for axes in (1, 2, 3)
     },
     **{
         f"{_F}avg_pool{axes}d": Row(
-            "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None",
+            "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, "
+            "divisor_override=None",
             _pooled(axes),
         )
         for axes in (1, 2, 3)
     },
-    **{f"{_F}adaptive_{kind}_pool{axes}d": Row("input, output_size, return_indices=False", _adapted(axes)) for axes in (1, 2, 3) for kind in ("avg", "max")},
+    **{
+        f"{_F}adaptive_{kind}_pool{axes}d": Row("input, output_size, return_indices=False", _adapted(axes))
+        for axes in (1, 2, 3)
+        for kind in ("avg", "max")
+    },
     f"{_F}pad": Row("input, pad, mode='constant', value=None", _padded),
     f"{_F}interpolate": Row(
-        "input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False",
+        "input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, "
+        "antialias=False",
         _resized,
     ),
     f"{_F}pixel_shuffle": Row("input, upscale_factor", _shuffled),
     **{f"torch.{name}": Row(f"input, *further, {_OPTIONS}", _kept) for name in ("selu", "celu", "rrelu")},
-    "torch.layer_norm": Row("input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True", _normalised),
-    **{f"torch.nn.init.{name}": Row("tensor, *further, a=0.0, b=1.0, mean=0.0, std=1.0, gain=1.0, mode='fan_in', nonlinearity='leaky_relu', generator=None", like("tensor", dtypes.unknown)) for name in ("xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "uniform_", "normal_", "trunc_normal_", "constant_", "zeros_", "ones_", "orthogonal_")},
-}  # fmt: skip
+    "torch.layer_norm": Row(
+        "input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True", _normalised
+    ),
+    **{
+        f"torch.nn.init.{name}": Row(
+            "tensor, *further, a=0.0, b=1.0, mean=0.0, std=1.0, gain=1.0, mode='fan_in', "
+            "nonlinearity='leaky_relu', generator=None",
+            like("tensor", dtypes.unknown),
+        )
+        for name in (
+            "xavier_uniform_",
+            "xavier_normal_",
+            "kaiming_uniform_",
+            "kaiming_normal_",
+            "uniform_",
+            "normal_",
+            "trunc_normal_",
+            "constant_",
+            "zeros_",
+            "ones_",
+            "orthogonal_",
+        )
+    },
+}

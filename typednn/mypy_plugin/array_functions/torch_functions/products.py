@@ -176,11 +176,15 @@ TABLE: dict[str, Row] = {
     **named("bmm", "input, mat2, *, out=None", _of_ranks("bmm", "input", 3, "mat2", 3)),
     **named("mv", "input, vec, *, out=None", _of_ranks("mv", "input", 2, "vec", 1)),
     **named("dot vdot", "input, tensor, *, out=None", _of_ranks("dot", "input", 1, "tensor", 1)),
-    **named("inner", "input, other, *, out=None", borrowed(products.TABLE["numpy.inner"], "", a="input", b="other").rule),
+    **named(
+        "inner", "input, other, *, out=None", borrowed(products.TABLE["numpy.inner"], "", a="input", b="other").rule
+    ),
     **named("outer ger", "input, vec2, *, out=None", _outer),
     **named("kron", "input, other, *, out=None", borrowed(products.TABLE["numpy.kron"], "", a="input", b="other").rule),
     **named("addmm", "input, mat1, mat2, *, beta=1, alpha=1, out=None", _added("addmm", "mat1", 2, "mat2", 2)),
-    **named("baddbmm", "input, batch1, batch2, *, beta=1, alpha=1, out=None", _added("baddbmm", "batch1", 3, "batch2", 3)),
+    **named(
+        "baddbmm", "input, batch1, batch2, *, beta=1, alpha=1, out=None", _added("baddbmm", "batch1", 3, "batch2", 3)
+    ),
     **named("addmv", "input, mat, vec, *, beta=1, alpha=1, out=None", _added("addmv", "mat", 2, "vec", 1)),
     **named("einsum", "equation, *operands", _einsum, method=False),
     **named("tensordot", "a, b, dims=2, out=None", _tensordot, method=False),
@@ -211,5 +215,7 @@ TABLE: dict[str, Row] = {
     **_linalg("qr", "A, mode='reduced', *, out=None", a="A"),
     **_linalg("pinv", "A, rtol=None, hermitian=False, *, atol=None, out=None", a="A"),
     **_linalg("multi_dot", "tensors, *, out=None", arrays="tensors"),
-    "torch.linalg.solve": borrowed(linear_algebra.TABLE["numpy.linalg.solve"], "A, B, *, left=True, out=None", a="A", b="B"),
-}  # fmt: skip
+    "torch.linalg.solve": borrowed(
+        linear_algebra.TABLE["numpy.linalg.solve"], "A, B, *, left=True, out=None", a="A", b="B"
+    ),
+}
