@@ -72,7 +72,9 @@ def _made(call: Call, module: Module, o: Operands) -> Value:
     told = module.contracts(attributes) if callable(module.contracts) else module.contracts
     shown = [*map(show, call.arguments)]
     shown += [f"{name}={show(value)}" for name, value in call.keywords.items() if name not in _HIDDEN]
-    layer = Layer(f"{call.name.rpartition('.')[2]}({', '.join(shown)})", call.name, attributes=attributes, library="torch")
+    layer = Layer(
+        f"{call.name.rpartition('.')[2]}({', '.join(shown)})", call.name, attributes=attributes, library="torch"
+    )
     if len(told) != 1:
         return replace(layer, contracts=tuple(told))
     inputs, output, where = split_contract(told[0])
