@@ -1021,7 +1021,7 @@ MUTATIONS = (
     ),
     Mutation(
         "no generator catches what is raised where it yields",
-        "syntax.py",
+        "names.py",
         "return bool(yields) and not any(id(each) in inside for each in yields)",
         "return True",
         ("correct/arrays_in_containers",),

@@ -27,6 +27,7 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     decorators   decorators that keep a function as it is
     changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
+    libraries    the libraries whose arrays are followed
     annotations  the annotations of arrays, as they are written
     jax_modules  the layers of Equinox and Flax
 
@@ -64,7 +65,7 @@ from mypy.types import AnyType, CallableType, FunctionLike, Instance, Type, Type
 
 from typednn import shapes
 from typednn.errors import ArgumentError
-from typednn.mypy_plugin import classes, collecting, facts, options, sources
+from typednn.mypy_plugin import classes, collecting, facts, libraries, options, sources
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
 from typednn.mypy_plugin.modules import in_module
@@ -176,7 +177,7 @@ class TypednnPlugin(Plugin):
     def get_method_hook(self, fullname: str) -> Hook | None:
         self._notice()
         owner, _, name = fullname.rpartition(".")
-        info = self._node(owner) if owner != classes.NDARRAY else None
+        info = self._node(owner) if owner != libraries.NDARRAY else None
         if not isinstance(info, TypeInfo):
             return None
         if name in _STACKING and _is_layer(info):

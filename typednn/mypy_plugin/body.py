@@ -19,7 +19,7 @@ from mypy import nodes
 from mypy.checker import TypeChecker
 from mypy.types import Instance, Type, UnionType, get_proper_type
 
-from typednn.mypy_plugin import annotations, changes, classes, syntax
+from typednn.mypy_plugin import annotations, changes, classes, libraries, syntax
 from typednn.mypy_plugin.array_functions.dtypes import WEAK_BOOL, WEAK_FLOAT
 from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import constants, symbolic
@@ -190,7 +190,7 @@ class Body(Names):
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
-        library = classes.library_of(declared)
+        library = libraries.library_of(declared)
         alternatives = self.parameters.get(name, []) if library else []
         if alternatives:
             return self.evaluator.promised([[kind, text, library] for kind, text, _ in alternatives])

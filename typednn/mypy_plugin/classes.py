@@ -21,7 +21,6 @@ from mypy.types import (
     ExtraAttrs,
     Instance,
     LiteralType,
-    NoneType,
     TupleType,
     Type,
     TypeAliasType,
@@ -31,7 +30,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from typednn.mypy_plugin import annotations, changes, syntax
+from typednn.mypy_plugin import annotations, changes, libraries, syntax
 from typednn.mypy_plugin.modules import in_module
 from typednn.shapes import DTYPE_WORDS
 
@@ -55,14 +54,6 @@ CHAINS = (CHAIN, "typednn.module.layer.FirstChain", SEQUENTIAL)
 FORMULA = "typednn.module.formula.Formula"  # what has a formula, of which its other methods are made
 GRADIENT = "typednn.module.gradients.Gradient"
 TORCH_MODULE = "torch.nn.modules.module.Module"
-NDARRAY = "numpy.ndarray"
-# The classes of arrays, each with its library.
-LIBRARIES = {
-    NDARRAY: "numpy",
-    "torch._tensor.Tensor": "torch",
-    "torch.nn.parameter.Parameter": "torch",
-    "jax._src.basearray.Array": "jax",
-}
 
 
 def is_module(info: nodes.TypeInfo) -> bool:
@@ -300,8 +291,8 @@ def member(info: nodes.TypeInfo | None, name: str) -> nodes.SymbolNode | None:
 
 def of_arrays(signature: Signature, declared: CallableType) -> Signature | None:
     """What a signature says about arrays of a known library. Other arrays have rules of their own."""
-    kinds = [library_of(each) for each in declared.arg_types]
-    ends = [library_of(each) for each in annotations.elements(get_proper_type(declared.ret_type))]
+    kinds = [libraries.library_of(each) for each in declared.arg_types]
+    ends = [libraries.library_of(each) for each in annotations.elements(get_proper_type(declared.ret_type))]
     pairs = zip(signature["parameters"], kinds, strict=False)
     parameters = [(name, _of(library, alternatives)) for (name, alternatives), library in pairs]
     results = [_of(library, alternatives) for alternatives, library in zip(signature["result"], ends, strict=False)]
@@ -313,30 +304,6 @@ def of_arrays(signature: Signature, declared: CallableType) -> Signature | None:
 
 def _of(library: str, alternatives: annotations.Alternatives) -> annotations.Alternatives:
     return [[kind, text, library] for kind, text, _ in alternatives] if library else []
-
-
-def library_of(declared: Type | None) -> str:
-    """The library of a type of arrays, or of a choice of them; a type variable without a bound may be one of NumPy's.
-    Empty for any other type.
-    """
-    match get_proper_type(declared):
-        case Instance(type=info):
-            return LIBRARIES.get(info.fullname, "")  # a class that derives from it may have operators of its own
-        case UnionType(items=items):
-            return _common(each for each in items if not isinstance(get_proper_type(each), NoneType))
-        case TypeVarType(values=[_, *_] as values):
-            return _common(values)
-        case TypeVarType(upper_bound=bound):
-            above = get_proper_type(bound)
-            anything = isinstance(above, Instance) and above.type.fullname == "builtins.object"
-            return "numpy" if anything else library_of(above)
-        case _:
-            return ""
-
-
-def _common(types: Iterable[Type]) -> str:
-    libraries = set(map(library_of, types))
-    return libraries.pop() if len(libraries) == 1 else ""
 
 
 def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
@@ -424,7 +391,7 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     alternatives = annotations.annotation(ctx.type)
     declared = get_proper_type(analyzed)
     array = get_proper_type(declared.upper_bound) if isinstance(declared, TypeVarType) else declared
-    library = library_of(array)
+    library = libraries.library_of(array)
     if len(alternatives) != 1 or not isinstance(array, Instance) or not library:
         return analyzed
     marked = _with_string(array, json.dumps(_of(library, alternatives)), ctx.api.named_type("builtins.str", []))
@@ -478,7 +445,7 @@ def mark_aliases(tree: nodes.MypyFile, string: Instance) -> None:
     for name, said in annotations.aliases(tree.defs).items():
         node = tree.names[name].node if name in tree.names else None
         target = get_proper_type(node.target) if isinstance(node, nodes.TypeAlias) else None
-        library = library_of(target)
+        library = libraries.library_of(target)
         if isinstance(node, nodes.TypeAlias) and isinstance(target, Instance) and library:
             node.target = _with_string(target, json.dumps(_of(library, said)), string)
 
@@ -488,12 +455,12 @@ def alternatives_of(declared: Type) -> annotations.Alternatives:
     match get_proper_type(declared):
         case UnionType(items=items):
             each = [alternatives_of(item) for item in items]
-            plain = any(library_of(item) and not said for item, said in zip(items, each, strict=True))
+            plain = any(libraries.library_of(item) and not said for item, said in zip(items, each, strict=True))
             return [] if plain else [said for alternatives in each for said in alternatives]
         case Instance(extra_attrs=ExtraAttrs(attrs=attrs)) if isinstance(mark := attrs.get(MARK), LiteralType):
             text = str(mark.value)  # a class has its facts there, an object
             return cast("annotations.Alternatives", json.loads(text)) if text.startswith("[[") else []
-        case Instance(type=info, args=[*_, dtype]) if info.fullname == NDARRAY:
+        case Instance(type=info, args=[*_, dtype]) if info.fullname == libraries.NDARRAY:
             return alternatives_of(dtype)
         case TypeVarType(upper_bound=bound):
             return alternatives_of(bound)

@@ -10,7 +10,7 @@ from functools import reduce
 from mypy import nodes
 from mypy.types import AnyType, CallableType, TupleType, Type, get_proper_type
 
-from typednn.mypy_plugin import changes, classes, facts, syntax
+from typednn.mypy_plugin import changes, facts, libraries, syntax
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Value, join, printed, written_shape
 from typednn.shapes import Dim
@@ -143,7 +143,7 @@ def _foreign(body: Body) -> Iterator[facts.Loss]:
         return
     for argument in body.function.arguments:
         name, declared = argument.variable.name, argument.variable.type
-        if body.parameters.get(name) and not classes.library_of(declared):
+        if body.parameters.get(name) and not libraries.library_of(declared):
             yield facts.Loss(span(argument), f"{name} is not followed: its type is no array of NumPy, PyTorch or JAX")
     result = get_proper_type(body.function.type)
     if isinstance(result, CallableType) and any(body.annotated["result"]) and _plain(get_proper_type(result.ret_type)):
@@ -154,7 +154,7 @@ def _foreign(body: Body) -> Iterator[facts.Loss]:
 def _plain(declared: Type) -> bool:
     """Whether a result that has sizes is one value, and no array."""
     several = isinstance(declared, TupleType)
-    return not several and not classes.library_of(declared)
+    return not several and not libraries.library_of(declared)
 
 
 def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
@@ -170,7 +170,7 @@ def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
         if not isinstance(node, _COMPUTED) or id(node) in targets or origin is None:
             continue
         value = body.evaluator.values.get(id(origin), UNKNOWN)
-        if not classes.library_of(body.type_of(origin)) and not _hidden(body, node, value):
+        if not libraries.library_of(body.type_of(origin)) and not _hidden(body, node, value):
             continue
         known = isinstance(value, Array) and value.shape is not None and None not in value.shape
         first = not known and not any(id(each) in unknown for each in syntax.walk(node) if each is not node)

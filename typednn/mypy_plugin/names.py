@@ -264,7 +264,7 @@ class Names:
         kind = get_proper_type(leave.type) if leave is not None else None
         called = getattr(syntax.origin(manager.func), "node", None) if isinstance(manager, ast.Call) else None
         if isinstance(called, nodes.Decorator) and self.class_name(manager) in OF_GENERATORS:
-            return syntax.raises_where_it_yields(called.func)
+            return _raises_where_it_yields(called.func)
         return isinstance(kind, CallableType) and isinstance(get_proper_type(kind.ret_type), NoneType)
 
     def type_at(self, node: ast.AST) -> Type | None:
@@ -297,3 +297,20 @@ def meaning(node: Any) -> Value:
             return UNKNOWN
         case _:
             return Reference(node.func if isinstance(node, nodes.Decorator) else node)
+
+
+def _raises_where_it_yields(generator: nodes.FuncDef) -> bool:
+    """Whether what is raised where a generator yields leaves it: nothing around a ``yield`` may catch it."""
+    walked = syntax.walk(syntax.as_function(generator))
+    around = [
+        each
+        for each in walked
+        if isinstance(each, ast.With)
+        or (
+            isinstance(each, ast.Try)
+            and (each.handlers or any(isinstance(one, ast.Return) for one in syntax.walk(each)))
+        )
+    ]
+    inside = {id(each) for one in around for each in syntax.walk(one)}
+    yields = [each for each in walked if isinstance(each, ast.Yield | ast.YieldFrom)]
+    return bool(yields) and not any(id(each) in inside for each in yields)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mypy.nodes import TypeInfo, Var
 
-from typednn.mypy_plugin import classes
+from typednn.mypy_plugin import classes, libraries
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.values import (
     DOT,
@@ -165,7 +165,7 @@ def stored(context: Context, layer: Layer, name: str) -> Value:
     info = class_of(context, layer)
     field, declared = _field(info, name), classes.member(info, name)
     known = isinstance(declared, Var) and declared.type is not None
-    library = classes.library_of(declared.type) if isinstance(declared, Var) and known else "numpy"
+    library = libraries.library_of(declared.type) if isinstance(declared, Var) and known else "numpy"
     if field is None or not library:
         return UNKNOWN
     return promised(context, [*field[:2], library], lookup(layer.attributes))

@@ -12,7 +12,7 @@ from functools import reduce
 from mypy import nodes
 from mypy.types import Type
 
-from typednn.mypy_plugin import classes, python
+from typednn.mypy_plugin import classes, libraries, python
 from typednn.mypy_plugin.changes import changed, handed_on
 from typednn.mypy_plugin.containers import misfit_inside
 from typednn.mypy_plugin.context import mutated
@@ -163,7 +163,7 @@ class Statements(Evaluator):
         """``y: Float[Array2, "batch 10"] = …``."""
         declared = getattr(origin(statement), "type", None)
         kind, text, _ = promise
-        library = classes.library_of(declared)
+        library = libraries.library_of(declared)
         if not library or not set(names_of(text)) <= self.names:
             return value
         if isinstance(value, Array):

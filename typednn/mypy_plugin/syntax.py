@@ -458,20 +458,6 @@ def _own_name(decorator: ast.expr) -> str:
             return ""
 
 
-def raises_where_it_yields(generator: nodes.FuncDef) -> bool:
-    """Whether what is raised where a generator yields leaves it: nothing around a ``yield`` may catch it."""
-    walked = walk(as_function(generator))
-    around = [
-        each
-        for each in walked
-        if isinstance(each, ast.With)
-        or (isinstance(each, ast.Try) and (each.handlers or any(isinstance(one, ast.Return) for one in walk(each))))
-    ]
-    inside = {id(each) for one in around for each in walk(one)}
-    yields = [each for each in walked if isinstance(each, ast.Yield | ast.YieldFrom)]
-    return bool(yields) and not any(id(each) in inside for each in yields)
-
-
 def _applied(decorator: ast.expr) -> str:
     """The last word of a decorator; ``jit`` of ``partial(jax.jit, static_argnames="n")``."""
     name = last_name(decorator)

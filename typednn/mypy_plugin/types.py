@@ -31,7 +31,7 @@ from mypy.types import (
 )
 from mypy.typevars import fill_typevars
 
-from typednn.mypy_plugin import annotations, classes
+from typednn.mypy_plugin import annotations, classes, libraries
 from typednn.mypy_plugin.jax_modules import MODULES
 from typednn.mypy_plugin.values import (
     UNKNOWN,
@@ -270,7 +270,7 @@ def rank_of(declared: Type | None) -> int | None:
     array = get_proper_type(declared)
     sizes = (
         get_proper_type(array.args[0])
-        if isinstance(array, Instance) and array.type.fullname == classes.NDARRAY
+        if isinstance(array, Instance) and array.type.fullname == libraries.NDARRAY
         else None
     )
     return len(sizes.items) if isinstance(sizes, TupleType) else None

@@ -14,7 +14,7 @@ from tests.mypy_plugin.array_functions.jax_calls import ROWS, call_of, drawn
 from tests.mypy_plugin.array_functions.jax_library import JAX, function_of
 from tests.mypy_plugin.array_functions.test_array_functions import SYMBOLS, first_shape, further_axis, silent
 from typednn.mypy_plugin.array_functions import TABLE, Row
-from typednn.mypy_plugin.array_functions.rows import parameters_of
+from typednn.mypy_plugin.array_functions.signatures import parameters_of
 
 CALLS = 12
 # Rows whose results depend on elements: JAX compiles each call.

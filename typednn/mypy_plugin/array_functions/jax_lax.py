@@ -20,12 +20,12 @@ from typednn.mypy_plugin.array_functions.rows import (
     like,
     made,
     outside,
-    parameters_of,
     places_of,
     replaced,
     sizes_of,
     written,
 )
+from typednn.mypy_plugin.array_functions.signatures import parameters_of
 from typednn.mypy_plugin.values import Constant, Number, Pack, Slice, Value, integer_of, number
 from typednn.shapes import Dim
 

@@ -32,8 +32,8 @@ from typednn.mypy_plugin.array_functions.rows import (
     like,
     made,
     matrix,
-    parameters_of,
 )
+from typednn.mypy_plugin.array_functions.signatures import parameters_of
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, number
 from typednn.shapes import Dim
 

@@ -6,14 +6,14 @@ A rule raises `Misfit` where NumPy certainly raises. What it cannot know is unkn
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TypeAlias, TypeVar
 
 from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.array_functions.signatures import bound, parameters_of
 from typednn.mypy_plugin.bounds import beyond
 from typednn.mypy_plugin.values import (
     UNKNOWN,
@@ -26,7 +26,6 @@ from typednn.mypy_plugin.values import (
     Reference,
     Value,
     integer_of,
-    number,
 )
 from typednn.shapes import Dim, Flow, leave, same
 
@@ -171,7 +170,7 @@ class Conflict(Exception):
 
 def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], differ: Differ) -> Value:
     """The result for these arguments; `Misfit` where NumPy raises."""
-    values = _bound(row, arguments, keywords)
+    values = bound(row.parameters, row.also, arguments, keywords)
     if values is None:
         return UNKNOWN
     operands = Operands(values, differ)
@@ -179,57 +178,6 @@ def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], d
         return row.rule(operands)
     except Unclear as error:
         return into(operands, None, error.kind)
-
-
-def _bound(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value] | None:
-    names, by_name, star, stars, defaults = _signature(row.parameters)
-    keywords = {each if each in (*names, *by_name) else row.also.get(each, each): keywords[each] for each in keywords}
-    values: dict[str, Value] = dict(zip(names, arguments, strict=False))
-    further = arguments[len(names) :]
-    if star:
-        values[star] = Pack(tuple(further), frozen=True)
-    elif further:
-        return None
-    if stars:
-        further_names = [name for name in keywords if name not in (*names, *by_name)]
-        values[stars] = Pack(tuple(keywords[name] for name in further_names), keys=tuple(further_names))
-        keywords = {name: value for name, value in keywords.items() if name not in further_names}
-    if not keywords.keys() <= {*names, *by_name} or keywords.keys() & values.keys():
-        return None
-    values |= keywords
-    missing = {*names, *by_name} - values.keys()
-    return {**defaults, **values} if missing <= defaults.keys() else None
-
-
-def parameters_of(parameters: str) -> dict[str, Value]:
-    """The names in a signature, in order, each with its default; `UNKNOWN` where it has none."""
-    names, by_name, star, defaults = _signature(parameters)
-    return dict.fromkeys([*names, *filter(None, [star]), *by_name], UNKNOWN) | defaults
-
-
-@lru_cache(maxsize=1024)
-def _signature(parameters: str) -> tuple[list[str], list[str], str, str, dict[str, Value]]:
-    function = ast.parse(f"def f({parameters}): ...").body[0]
-    assert isinstance(function, ast.FunctionDef)
-    given = function.args
-    positional = [*given.posonlyargs, *given.args]
-    last = positional[len(positional) - len(given.defaults) :]
-    pairs = [*zip(last, given.defaults, strict=True), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    defaults = {each.arg: _literal(value) for each, value in pairs if value is not None}
-    return (
-        [each.arg for each in positional],
-        [each.arg for each in given.kwonlyargs],
-        given.vararg.arg if given.vararg else "",
-        given.kwarg.arg if given.kwarg else "",
-        defaults,
-    )
-
-
-def _literal(node: ast.expr) -> Value:
-    value = ast.literal_eval(node)
-    if isinstance(node, ast.Tuple):
-        return Pack(tuple(map(_literal, node.elts)), frozen=True)
-    return number(value) if type(value) is int else Constant(value)
 
 
 # ------------------------------------------------------------------ shapes
@@ -439,7 +387,7 @@ def places_of(value: Value, shape: Shape, rank: int | None = None) -> list[int] 
 
 def borrowed(row: Row, parameters: str, **names: str) -> Row:
     """The rule of a row under another signature; ``names`` has the new name of each of its parameters that has one."""
-    defaults = _signature(row.parameters)[-1]
+    defaults = {name: value for name, value in parameters_of(row.parameters).items() if value is not UNKNOWN}
 
     def rule(o: Operands) -> Value:
         given = {name: names.get(name, name) for name in (*defaults, *names)}
