@@ -88,7 +88,7 @@ MUTATIONS = (
     Mutation(
         "a gradient's parts are not compared with the layer's",
         "features/gradients.py",
-        "        wrong = _other_sizes(own[name], value, call.context.comparison(), name) if name in own else None",
+        "        wrong = _other_sizes(own[name], value, compared, name) if name in own else None",
         "        wrong = None",
         ("faulty/backward_swapped_gradients",),
     ),
@@ -148,7 +148,7 @@ MUTATIONS = (
     Mutation(
         "broadcasting is not checked",
         "array_functions/rows.py",
-        "        elif (x.value is not None and y.value is not None) or differ(x, y):\n            blamed",
+        "        elif _apart(x, y, differ):\n            blamed",
         "        elif False:\n            blamed",
         ("faulty/residual_by_hand_sum",),
     ),
@@ -401,8 +401,8 @@ MUTATIONS = (
     Mutation(
         "parameters and kept arrays have no sizes",
         "sizes.py",
-        "if field and kind_of_array else UNKNOWN",
-        "if False else UNKNOWN",
+        "    if field is None or not library:\n        return UNKNOWN\n    return promised",
+        "    if True:\n        return UNKNOWN\n    return promised",
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
@@ -479,7 +479,7 @@ MUTATIONS = (
     Mutation(
         "a mistake of a call's arguments is not passed on",
         "features/constructors.py",
-        "            if id(syntax.origin(node)) not in own:",
+        "            if id(syntax.origin(node) or node) not in own:",
         "            if False:",
         ("programs/faulty/classmethod_of_layer",),
     ),
@@ -564,15 +564,15 @@ MUTATIONS = (
     Mutation(
         "any decorator keeps a signature",
         "syntax.py",
-        "    return all(name in _DECORATORS for name in names)",
+        "    return all(_applied(each) in _DECORATORS or _own_name(each) in keeping for each in several)",
         "    return True",
         ("correct/outside_decorators_that_lie",),
     ),
     Mutation(
         "all arrays are NumPy's",
-        "classes.py",
-        "            return info.fullname == NDARRAY  # a class that derives from it may have operators of its own\n",
-        "            return True\n",
+        "libraries.py",
+        '            return LIBRARIES.get(info.fullname, "")  #',
+        '            return LIBRARIES.get(info.fullname, "numpy")  #',
         ("correct/outside_tensors",),
     ),
     Mutation(
@@ -675,9 +675,9 @@ MUTATIONS = (
     ),
     Mutation(
         "of several annotations nothing is known",
-        "body.py",
-        "        if alternatives:  # of several, what they agree on",
-        "        if len(alternatives) == 1:",
+        "evaluator.py",
+        "        return reduce(join, [promised(self, each, self.attributes) for each in said])",
+        "        return promised(self, said[0], self.attributes) if len(said) == 1 else UNKNOWN",
         ("bodies/faulty/either_precision",),
     ),
     Mutation(
@@ -726,7 +726,7 @@ MUTATIONS = (
     Mutation(
         "Python's numbers are arrays",
         "features/arrays.py",
-        '    weak = "" if row.startswith("numpy.") else dtypes.of_python(row, [kind_of(each) for each in arguments])',
+        '    weak = "" if library and not method else dtypes.of_python(row, [kind_of(each) for each in arguments])',
         '    weak = ""',
         ("correct/numbers_of_python",),
     ),
@@ -802,9 +802,9 @@ MUTATIONS = (
     ),
     Mutation(
         "what a class defines anew is NumPy's",
-        "classes.py",
-        "            return info.fullname == NDARRAY  #",
-        "            return info.has_base(NDARRAY)  #",
+        "libraries.py",
+        '            return LIBRARIES.get(info.fullname, "")  #',
+        '            return LIBRARIES.get(info.fullname, "numpy" if info.has_base(NDARRAY) else "")  #',
         ("correct/own_arrays",),
     ),
     Mutation(
@@ -845,7 +845,7 @@ MUTATIONS = (
     Mutation(
         "arrays keep their shapes",
         "context.py",
-        "    env |= {name: UNKNOWN for name, value in env.items() if isinstance(value, Array | Pack | Many)}",
+        "    env |= {name: UNKNOWN for name, value in env.items() if isinstance(value, Array | Pack | Many | Entries)}",
         "    pass",
         ("correct/shapes_in_place",),
     ),
