@@ -19,7 +19,7 @@ CALLS = max(100, cheap.max_examples // 4)
 
 def computed(name: str, case: Case) -> Any:
     """What einops gives; `ValueError` where it refuses."""
-    import einops  # noqa: PLC0415 - only the parity extra installs it
+    import einops
 
     try:
         return getattr(einops, name.removeprefix("einops."))(*case.arguments, **case.keywords)
