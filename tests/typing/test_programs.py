@@ -99,9 +99,7 @@ def verdict(program: Program, found: dict[tuple[str, int], str]) -> str:
 
 UNFOUND = {
     "closure_counter": "a nonlocal name changes with each call",
-    "gradient_swapped_net": "the two layers have other sizes in some objects only, and the gradient is one object's",
     "precision_data": "the precision of a model is not followed",
-    "property_of_sizes": "the sizes fit for some sides, and the constructor is called in a function",
 }
 
 

@@ -32,7 +32,8 @@ def _recurrent(*, cells: bool) -> Rule:
         if len(shape) == 3:
             batch = [shape[0] if certain(o.flag("batch_first")) else shape[1]]
         states = [made([first, *batch, each]) for each in ((own, hidden) if cells else (own,))]
-        started = o["hx"].items if isinstance(o["hx"], Pack) and cells else (o["hx"],)
+        given = o["hx"]
+        started = given.items if isinstance(given, Pack) and cells else (given,)
         for state, before in zip(states, started, strict=False):
             _as_state(o, state, before)
         return Pack((made([*shape[:-1], wide]), Pack(tuple(states), frozen=True) if cells else states[0]), frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from typednn.mypy_plugin.array_functions import movement
+from typednn.mypy_plugin.array_functions import dtypes, movement
 from typednn.mypy_plugin.array_functions.linear_algebra import diagonal
 from typednn.mypy_plugin.array_functions.rows import (
     NONE,
@@ -346,5 +346,5 @@ TABLE: dict[str, Row] = {
     **named("dim ndimension", "input", _rank, function=False),
     **named("numel nelement", "input", _count, function=False),
     **named("numel", "input", _count, method=False),
-    **named("real", "input", like("input", lambda kind: ""), method=False),
+    **named("real", "input", like("input", dtypes.unknown), method=False),
 }

@@ -56,7 +56,8 @@ def _has_elements(shape: Shape, axes: list[int]) -> None:
 
 def _spread(o: Operands) -> Value:
     """``x.std(dim)``, but ``x.std(False)`` is one number, without a correction."""
-    flag = isinstance(o["dim"], Constant) and isinstance(o["dim"].value, bool)
+    given = o["dim"]
+    flag = isinstance(given, Constant) and isinstance(given.value, bool)
     return _reduction()(Operands({**o.values, "dim": Constant(None)}, o.differ) if flag else o)
 
 
@@ -159,7 +160,7 @@ def _differences(o: Operands) -> Value:
 
 
 def _norm(o: Operands) -> Value:
-    return UNKNOWN if isinstance(o["p"], Constant) and o["p"].value == "nuc" else _reduction()(o)
+    return UNKNOWN if o["p"] == Constant("nuc") else _reduction()(o)
 
 
 def _counted(o: Operands) -> Value:
