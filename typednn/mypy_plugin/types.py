@@ -248,6 +248,10 @@ def _of_table(info: TypeInfo, label: str, attributes: dict[str, Value]) -> Layer
             return Layer(label or info.name, info.fullname, attributes=attributes, library="jax")
         output = " ".join(f"{{self.shape[{place}]}}" for place in range(len(axes)))
         inputs, attributes = (output,), {**attributes, "shape": Pack(axes, frozen=True)}
+    # in place of a size Equinox takes "scalar": no axis at all
+    alone = [text[6:-1] for text in (*inputs, output) if re.fullmatch(r"\{self\.\w+\}", text)]
+    if not all(isinstance(attributes.get(name, UNKNOWN), Number) for name in alone):
+        inputs, output = (), ""
     return Layer(label or info.name, info.fullname, inputs, output, attributes, library="jax")
 
 

@@ -92,6 +92,8 @@ def _given_to(info: TypeInfo, call: Call) -> dict[str, Value]:
     pairs = list(zip(declared.arg_names, declared.arg_kinds, strict=True))[1:]
     names = [name for name, kind in pairs if name is not None and kind.is_positional()]
     given = {**dict(zip(names, call.arguments, strict=False)), **call.keywords}
+    if given.keys() & {"axis", "feature_axes"}:  # the features do not stand last
+        return {}
     return {**{name: given.get(other, UNKNOWN) for name, other in DEFAULTS.items()}, **given}
 
 
