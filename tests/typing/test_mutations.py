@@ -133,7 +133,7 @@ MUTATIONS = (
         "annotations.py",
         "            return list(aliases.get(name, []))",
         "            return []",
-        ("faulty/alias_promises_scores",),
+        ("faulty/alias_of_a_field",),
     ),
     Mutation(
         "ranks of annotations are not checked",
@@ -712,7 +712,7 @@ MUTATIONS = (
     Mutation(
         "methods of a NamedTuple have no annotations",
         "classes.py",
-        "            if facts is None and base.is_named_tuple:",
+        "            if signature is None and isinstance(node, nodes.FuncDef):",
         "            if False:",
         ("faulty/braces_of_arguments",),
     ),
@@ -932,14 +932,6 @@ MUTATIONS = (
         "syntax.py",
         "[*_forgotten(_imported(function.body.body)), *block(",
         "[*block(",
-        ("correct/package_changed_elsewhere",),
-    ),
-    Mutation(
-        "a generator of another module returns at once",
-        "sources.py",
-        "    if made.is_coroutine or any(isinstance(each, ast.Yield | ast.YieldFrom) for each in "
-        "syntax.walk(node)):\n        return None\n",
-        "",
         ("correct/package_changed_elsewhere",),
     ),
     Mutation(

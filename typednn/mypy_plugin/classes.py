@@ -263,9 +263,7 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
             node = base.names[name].node if name in base.names else None
             function = node.func if isinstance(node, nodes.Decorator) else node
             declared = get_proper_type(function.type) if isinstance(function, nodes.FuncDef) else None
-            if facts is None and base.is_named_tuple:  # mypy shows a plugin no NamedTuple's body
-                return function_signature(declared)
-            if signature is None and isinstance(node, nodes.FuncDef):
+            if signature is None and isinstance(node, nodes.FuncDef):  # mypy shows a plugin no NamedTuple's body
                 return function_signature(declared)
             return (
                 of_arrays(signature, declared)

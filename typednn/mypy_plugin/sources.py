@@ -88,9 +88,10 @@ def _read(tree: nodes.MypyFile) -> Sources:
     often = {name for name, count in times.items() if count > 1} | rebound
     handed_on = changes.handed_on(body)
     found = Counter(name for name, _ in _functions(statements))
-    texts = {name: _text(each) for name, each in _functions(statements) if found[name] == 1 and name not in often}
     return {
-        "functions": {name: text for name, text in texts.items() if text is not None},
+        "functions": {
+            name: _text(each) for name, each in _functions(statements) if found[name] == 1 and name not in often
+        },
         "constants": {
             target.id: text
             for each in body
@@ -134,11 +135,9 @@ def _conditional(statements: Iterable[nodes.Statement]) -> Iterator[str]:
             yield from _conditional(inside)
 
 
-def _text(made: nodes.FuncDef) -> tuple[str, list[int]] | None:
-    """A function as text, and the lines of its statements; None where a call does not run it."""
+def _text(made: nodes.FuncDef) -> tuple[str, list[int]]:
+    """A function as text, and the lines of its statements."""
     node = syntax.as_function(made)
-    if made.is_coroutine or any(isinstance(each, ast.Yield | ast.YieldFrom) for each in syntax.walk(node)):
-        return None
     lines = [getattr(syntax.origin(each), "line", made.line) for each in _statements(node)]
     return ast.unparse(ast.fix_missing_locations(node)), lines
 

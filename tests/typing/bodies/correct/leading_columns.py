@@ -1,5 +1,7 @@
 """The first two columns, turned."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -12,5 +14,9 @@ def turned(x: Float[Array2, "count columns"]) -> Array2:
     return y
 
 
+def ones(sizes: str) -> Any:
+    return np.ones(tuple(map(int, sizes.split())))
+
+
 if __name__ == "__main__":
-    print(turned(np.ones((5, 7))).shape)
+    print(turned(ones("5 7")).shape)

@@ -1,5 +1,7 @@
 """Scores of batches of any lengths: the weight is not transposed."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -10,5 +12,9 @@ def scores(batches: list[Float[Array2, "_ 4"]], weight: Float[Array2, "3 4"]) ->
     return [batch @ weight for batch in batches]  # shape: columns 4 3
 
 
+def ones(sizes: str) -> Any:
+    return np.ones(tuple(map(int, sizes.split())))
+
+
 if __name__ == "__main__":
-    print([each.shape for each in scores([np.ones((2, 4)), np.ones((7, 4))], np.ones((3, 4)))])
+    print([each.shape for each in scores([ones("2 4"), ones("7 4")], ones("3 4"))])

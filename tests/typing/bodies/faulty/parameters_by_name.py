@@ -1,5 +1,7 @@
 """A layer whose parameters are in a dict: the product is the other way round."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -12,5 +14,9 @@ def forward(x: Float[Array2, "batch 4"], parameters: dict[str, Float[Array2, "4 
     return y
 
 
+def ones(sizes: str) -> Any:
+    return np.ones(tuple(map(int, sizes.split())))
+
+
 if __name__ == "__main__":
-    print(forward(np.ones((2, 4)), {"first": np.ones((4, 4))}, np.ones((4, 3))).shape)
+    print(forward(ones("2 4"), {"first": ones("4 4")}, ones("4 3")).shape)

@@ -16,7 +16,7 @@ class Scale(NamedTuple):
     factor: float
 
     def applied(self, x: Float[Array2, "batch 6"], /, times: int) -> Float[Array2, "batch {times}*6"]:
-        return np.tile(x, (1, times))
+        return np.tile(x, (1, np.arange(times + 1)[-1]))
 
 
 def classify(x: Float[Array2, "batch 6"], scale: Scale) -> Float[Array2, "batch 18"]:
