@@ -158,9 +158,8 @@ class TypednnPlugin(Plugin):
             if node.has_base(classes.TORCH_MODULE):
                 return self._hook(_called)
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        # of a name such as `batched = vmap(f)` mypy infers f's own type
-        plain = isinstance(node, FuncDef | Decorator | Var) and not (isinstance(node, Var) and node.is_inferred)
-        declared = get_proper_type(node.type) if plain else None
+        known = isinstance(node, FuncDef | Decorator | Var) and not self._transformed(node)
+        declared = get_proper_type(node.type) if known else None
         if isinstance(node, Decorator):
             tree = _checker(checker_state.type_checker).tree
             own = node.name in tree.names and tree.names[node.name].node is node
@@ -245,6 +244,13 @@ class TypednnPlugin(Plugin):
             self._safely(body.check, None, ctx)
             self._safely(partial(self._collected, body), None, ctx)
         return ctx.default_return_type
+
+    def _transformed(self, node: FuncDef | Decorator | Var) -> bool:
+        """Whether it may be a name such as ``batched = vmap(f)``, for which mypy infers f's own type."""
+        tree = (self._modules or {}).get(node.fullname.rpartition(".")[0])
+        of_module = [] if tree is None else tree.names.values()
+        used = (str(getattr(each.node, "fullname", "")) for each in of_module)
+        return isinstance(node, Var) and node.is_inferred and any(each.partition(".")[0] == "jax" for each in used)
 
     def _builds(self, fullname: str) -> bool:
         """Whether a function or a class is one of the project's, and its module knows layers."""

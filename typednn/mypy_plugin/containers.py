@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mypy.types import Instance, TupleType, Type, TypedDictType
 
+from typednn.mypy_plugin.classes import holds_arrays
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.sizes import misfit, same_precision
 from typednn.mypy_plugin.types import DICTS, MANY, awaited, rank_of, said_of
@@ -60,7 +61,7 @@ def misfit_inside(
             one_by_one = [(key, named[key], item) for key, item in zip(keys, values, strict=True) if key in named]
             unifier = Unifier(unknown, unifier.differs)  # its names are its own
         case _:
-            if value != Constant(None):
+            if value != Constant(None) and holds_arrays(plain):
                 leave(None, None)
     found = (
         misfit_inside(context, deepcopy(unifier), each, item, node, f"{place}[{key}]") for key, each, item in one_by_one
