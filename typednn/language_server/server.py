@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, final
@@ -199,6 +199,17 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         facts = editor().session.facts(os.path.abspath(document.path), page.text)
         return [] if facts is None else list(lenses(page, facts))
 
+    _answer_about_axes(server, editor)
+    try:
+        server.start_io(incoming, outgoing)
+    finally:
+        for one in editors:
+            one.session.close()
+
+
+def _answer_about_axes(server: LanguageServer, editor: Callable[[], Editor]) -> None:
+    """The questions about an axis name: where it is named first, where else, by another name."""
+
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def where_an_axis_is_named_first(params: types.DefinitionParams) -> types.Location | None:
         _, places = editor().axis(params.text_document.uri, params.position)
@@ -223,9 +234,3 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
     @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
     def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
         return editor().renamed(params)
-
-    try:
-        server.start_io(incoming, outgoing)
-    finally:
-        for one in editors:
-            one.session.close()

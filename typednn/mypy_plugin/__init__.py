@@ -158,8 +158,8 @@ class TypednnPlugin(Plugin):
             if node.has_base(classes.TORCH_MODULE):
                 return self._hook(_called)
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        known = isinstance(node, FuncDef | Decorator | Var) and not self._transformed(node)
-        declared = get_proper_type(node.type) if known else None
+        typed: Type | None = node.type if isinstance(node, FuncDef | Decorator | Var) else None
+        declared = None if isinstance(node, Var) and self._transformed(node) else get_proper_type(typed)
         if isinstance(node, Decorator):
             tree = _checker(checker_state.type_checker).tree
             own = node.name in tree.names and tree.names[node.name].node is node
@@ -245,12 +245,12 @@ class TypednnPlugin(Plugin):
             self._safely(partial(self._collected, body), None, ctx)
         return ctx.default_return_type
 
-    def _transformed(self, node: FuncDef | Decorator | Var) -> bool:
+    def _transformed(self, node: Var) -> bool:
         """Whether it may be a name such as ``batched = vmap(f)``, for which mypy infers f's own type."""
-        tree = (self._modules or {}).get(node.fullname.rpartition(".")[0])
-        of_module = [] if tree is None else tree.names.values()
+        tree: nodes.MypyFile | None = (self._modules or {}).get(node.fullname.rpartition(".")[0])
+        of_module: list[nodes.SymbolTableNode] = [] if tree is None else list(tree.names.values())
         used = (str(getattr(each.node, "fullname", "")) for each in of_module)
-        return isinstance(node, Var) and node.is_inferred and any(each.partition(".")[0] == "jax" for each in used)
+        return node.is_inferred and any(each.partition(".")[0] == "jax" for each in used)
 
     def _builds(self, fullname: str) -> bool:
         """Whether a function or a class is one of the project's, and its module knows layers."""
