@@ -172,6 +172,17 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
     def changed_on_disk(params: types.DidChangeWatchedFilesParams) -> None:
         editor().changed()
 
+    _answer_questions(server, editor)
+    try:
+        server.start_io(incoming, outgoing)
+    finally:
+        for one in editors:
+            one.session.close()
+
+
+def _answer_questions(server: LanguageServer, editor: Callable[[], Editor]) -> None:
+    """What the editor asks of a text: its sizes, its cures, and where an axis is named."""
+
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     async def sizes(params: types.InlayHintParams) -> list[types.InlayHint]:
         document, page = await editor().page(params.text_document.uri)
@@ -198,17 +209,6 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         document, page = await editor().page(params.text_document.uri)
         facts = editor().session.facts(os.path.abspath(document.path), page.text)
         return [] if facts is None else list(lenses(page, facts))
-
-    _answer_about_axes(server, editor)
-    try:
-        server.start_io(incoming, outgoing)
-    finally:
-        for one in editors:
-            one.session.close()
-
-
-def _answer_about_axes(server: LanguageServer, editor: Callable[[], Editor]) -> None:
-    """The questions about an axis name: where it is named first, where else, by another name."""
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def where_an_axis_is_named_first(params: types.DefinitionParams) -> types.Location | None:
