@@ -56,7 +56,8 @@ class Checking:
         string = api.named_type("builtins.str")
         named = (symbol.node for symbol in api.tree.names.values())
         modules = {
-            each.module if isinstance(each, nodes.TypeAlias) else getattr(each, "fullname", "") for each in named
+            each.fullname.rpartition(".")[0] if isinstance(each, nodes.TypeAlias) else getattr(each, "fullname", "")
+            for each in named
         }
         for name in sorted({api.tree.fullname, *modules} & api.modules.keys()):
             if not api.modules[name].is_stub:
