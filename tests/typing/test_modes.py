@@ -667,6 +667,9 @@ def test_installed_package(
 # ------------------------------------------------------------------ versions
 
 
+UNREAD_BY_OLDEST = "package_aliases/"  # aliases of other modules: the page on static sizes says so
+
+
 @pytest.mark.skipif(
     not OLDEST, reason="needs the oldest mypy that typednn supports in a folder: set TYPEDNN_OLDEST_MYPY"
 )
@@ -707,7 +710,10 @@ class TestOldest:
         newest = Project(home, files={}).mypy(cache="newest", files=["."])
         again = Project(home, environment=oldest.environment, files={}).mypy(cache="oldest", files=["."])
         # mypy's own verdicts are not ours to compare.
-        found, found_again = ([line for line in errors if line.endswith("[shape]")] for errors in (newest, again))
+        found, found_again = (
+            [line for line in errors if line.endswith("[shape]") and not line.startswith(UNREAD_BY_OLDEST)]
+            for errors in (newest, again)
+        )
         assert found_again == found
         assert bool(found) is faulty
 
