@@ -28,7 +28,7 @@ ODD = "what PyTorch's kernels do not take besides"
 # (rows, what is said, why it is no bug)
 OPEN: tuple[tuple[str, str, str], ...] = (
     (r".*(floor_divide|remainder|fmod|//|%).*", "ZeroDivision", DIVISION),
-    (r"torch\.Tensor\.(cuda|pin_memory)\(\)", "CUDA|accelerator", DEVICE),
+    (r"torch\.Tensor\.(cuda|pin_memory)\(\)", "CUDA|accelerator|NVIDIA", DEVICE),
     (r".*(bincount|masked_select|nonzero|argwhere|one_hot)(\(\))?", "not known", VALUES),
     (r".*repeat_interleave(\(\))?", "not known", VALUES),
     (r".*\.norm(\(\))?", "matrix_norm", "a norm over more than two axes"),
