@@ -17,7 +17,7 @@ import pytest
 
 import typednn
 import typednn.layers
-from benchmarks.static_checkers import overlay, run
+from benchmarks.static_checkers import libraries, overlay, run
 from benchmarks.static_checkers.bodies import __main__ as bodies
 from typednn.shapes import Flow
 
@@ -291,3 +291,25 @@ def test_pyrefly_answers_are_read(tmp_path: Path) -> None:
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(report)}\nEND\nexit 1\n", encoding="utf-8")
     program.chmod(0o755)
     assert run.pyrefly(program)(tmp_path) == {"program": [run.Finding(3, "no")]}
+
+
+def test_pyrefly_reads_which_names_are_axes() -> None:
+    """Its copies of programs with jaxtyping's strings declare them; the rest of a program stays as it is."""
+    program = (
+        '"""Doc."""\n\nfrom __future__ import annotations\n\n\n@jit\ndef f(x: Float[Array, "*b height-4 {n} _r 3"], y: "int") -> '
+        'Float[Array, "b c"]:\n    return x\n\n\ndef plain(n: int) -> int:\n    return n\n'
+    )
+    changed = libraries.declared(program).splitlines()
+    added = ["from shape_extensions import static_jaxtyping", '@static_jaxtyping("*b height b c")']
+    assert [line for line in changed if line not in program.splitlines()] == added
+    assert [line for line in changed if line not in added] == program.splitlines()
+    assert changed.index("@jit") == changed.index(added[1]) + 1
+
+
+def test_what_jaxtyc_and_torchtyc_print_is_read(tmp_path: Path) -> None:
+    program = tmp_path / "torchtyc"
+    said = "torchy.py:5:1: info[trace-retried]\n  again\ntorchy.py:6:12: error[trace-error]\n  RuntimeError: no\n"
+    program.write_text(f"#!{sys.executable}\nprint({said!r})\n")
+    program.chmod(0o755)
+    (tmp_path / "torchy.py").touch()
+    assert libraries.tyc(program)(tmp_path) == {"torchy": [run.Finding(6, "RuntimeError: no")]}

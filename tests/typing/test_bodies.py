@@ -10,12 +10,11 @@ or precision.
 """
 
 from collections.abc import Callable
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 
-from tests.typing.test_corpus import KINDS, PLUGIN, Failure, Program, identify, mypy, programs, reported, run
+from tests.typing.test_corpus import KINDS, PLUGIN, Failure, Program, changes, found_in, identify, mypy, programs, run
 
 BODIES = Path(__file__).parent / "bodies"
 CORRECT, FAULTY = (programs(kind, BODIES) for kind in KINDS)
@@ -46,9 +45,7 @@ def found(
     folder = tmp_path_factory.mktemp("bodies")
     config = folder / "plugin.ini"
     config.write_text(PLUGIN)
-    results = {kind: mypy(kind, config, mypy_cache("plugin"), BODIES) for kind in KINDS}
-    assert {kind: result.stderr for kind, result in results.items()} == dict.fromkeys(KINDS, "")
-    return {kind: reported(result.stdout) for kind, result in results.items()}
+    return found_in(BODIES, config, mypy_cache("plugin"))
 
 
 # ---------------------------------------------------------------------------------------------- the programs themselves
@@ -67,12 +64,7 @@ def test_each_pair_differs_in_one_place(correct: Program, faulty: Program) -> No
     subject = correct.docstring.removesuffix('."""')
     assert faulty.docstring.startswith(f"{subject}: ")
     assert faulty.docstring.endswith('."""')
-    lines = [
-        [line.partition("  # shape: ")[0] for line in program.path.read_text(encoding="utf-8").splitlines()[1:]]
-        for program in (correct, faulty)
-    ]
-    changes = [change for change in SequenceMatcher(None, *lines, autojunk=False).get_opcodes() if change[0] != "equal"]
-    assert len(changes) == 1
+    assert changes(correct, faulty) == 1
 
 
 # ---------------------------------------------------------------------------------------------------- run

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 
@@ -138,6 +139,23 @@ def run(kind: str, corpus: Path = CORPUS) -> dict[str, Failure | None]:
     return {
         name: None if outcome is None else Failure(**outcome) for name, outcome in json.loads(result.stdout).items()
     }
+
+
+def changes(correct: Program, faulty: Program) -> int:
+    """In how many places two programs differ, beside their docstrings and marks."""
+    lines = [
+        [re.sub(r"  # shape(: .*)?$", "", line) for line in program.path.read_text(encoding="utf-8").splitlines()[1:]]
+        for program in (correct, faulty)
+    ]
+    codes = SequenceMatcher(None, *lines, autojunk=False).get_opcodes()
+    return sum(tag != "equal" for tag, *_ in codes)
+
+
+def found_in(corpus: Path, config: Path, cache: Path) -> dict[str, dict[tuple[str, int], str]]:
+    """What mypy reports of each kind of programs, in one run each."""
+    results = {kind: mypy(kind, config, cache, corpus) for kind in KINDS}
+    assert {kind: result.stderr for kind, result in results.items()} == dict.fromkeys(KINDS, "")
+    return {kind: reported(result.stdout) for kind, result in results.items()}
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,11 @@ program runs under jaxtyping and beartype: the correct ones to their end, the fa
 """
 
 from collections.abc import Callable
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 
-from tests.typing.test_corpus import KINDS, PLUGIN, Failure, Program, identify, mypy, programs, reported, run
+from tests.typing.test_corpus import KINDS, PLUGIN, Failure, Program, changes, found_in, identify, mypy, programs, run
 
 HERE = Path(__file__).parent / "jax"
 CORRECT, FAULTY = (programs(kind, HERE) for kind in KINDS)
@@ -39,9 +38,7 @@ def found(
     """What mypy with the plugin reports of each kind, in one run each."""
     config = tmp_path_factory.mktemp("jax") / "plugin.ini"
     config.write_text(PLUGIN.replace("strict = True\n", f"strict = True\n{ANY}"))
-    results = {kind: mypy(kind, config, mypy_cache("jax plugin"), HERE) for kind in KINDS}
-    assert {kind: result.stderr for kind, result in results.items()} == dict.fromkeys(KINDS, "")
-    return {kind: reported(result.stdout) for kind, result in results.items()}
+    return found_in(HERE, config, mypy_cache("jax plugin"))
 
 
 def test_there_are_enough() -> None:
@@ -56,12 +53,7 @@ def test_each_pair_differs_in_one_place(correct: Program, faulty: Program) -> No
     assert (len(correct.expected), len(faulty.expected)) == (0, 1)
     subject = correct.docstring.removesuffix('."""')
     assert faulty.docstring.startswith(f"{subject}: ")
-    lines = [
-        [line.partition("  # shape: ")[0] for line in program.path.read_text(encoding="utf-8").splitlines()[1:]]
-        for program in (correct, faulty)
-    ]
-    changes = [change for change in SequenceMatcher(None, *lines, autojunk=False).get_opcodes() if change[0] != "equal"]
-    assert len(changes) == 1
+    assert changes(correct, faulty) == 1
 
 
 @pytest.mark.parity

@@ -8,16 +8,14 @@ annotations: the correct ones run, and each faulty one raises.
 import importlib
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 
-from tests.typing.test_corpus import KINDS, ROOT, Program, identify, mypy, programs, reported
+from tests.typing.test_corpus import KINDS, ROOT, Program, changes, found_in, identify, mypy, programs, reported
 
 PYTORCH = Path(__file__).parent / "pytorch"
 CORRECT, FAULTY = (programs(kind, PYTORCH) for kind in KINDS)
@@ -69,9 +67,7 @@ def found(
 
     config = tmp_path_factory.mktemp("pytorch") / "plugin.ini"
     config.write_text(PLUGIN)
-    results = {kind: mypy(kind, config, mypy_cache("pytorch"), PYTORCH) for kind in KINDS}
-    assert {kind: result.stderr for kind, result in results.items()} == dict.fromkeys(KINDS, "")
-    return {kind: reported(result.stdout) for kind, result in results.items()}
+    return found_in(PYTORCH, config, mypy_cache("pytorch"))
 
 
 # ---------------------------------------------------------------------------------------------- the programs themselves
@@ -88,12 +84,7 @@ def test_there_are_enough() -> None:
 def test_each_pair_differs_in_one_place(correct: Program, faulty: Program) -> None:
     assert (len(correct.expected), len(faulty.expected)) == (0, 1)
     assert faulty.docstring.startswith(f"{correct.docstring[:-4]}: ")
-    lines = [
-        [re.sub(r"  # shape$", "", line) for line in program.path.read_text(encoding="utf-8").splitlines()[1:]]
-        for program in (correct, faulty)
-    ]
-    changes = [change for change in SequenceMatcher(None, *lines, autojunk=False).get_opcodes() if change[0] != "equal"]
-    assert len(changes) == 1
+    assert changes(correct, faulty) == 1
 
 
 # ---------------------------------------------------------------------------------------------------- run
@@ -132,3 +123,18 @@ def test_the_plugin_reports_the_faulty(program: Program, found: dict[str, dict[t
     own = {place: message for place, message in found["faulty"].items() if place[0] == program.path.name}
     assert own.keys() == (set() if program.name in MISSED else program.expected.keys()), own
     assert all(message.endswith("  [shape]") for message in own.values())
+
+
+@pytest.mark.parity
+def test_a_factory_of_another_module_is_followed(tmp_path: Path, mypy_cache: Callable[[str], Path]) -> None:
+    """Also where no annotation says anything."""
+    models = "from torch import nn\n\n\ndef made(width: int) -> nn.Sequential:\n"
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "models.py").write_text(models + "    return nn.Sequential(nn.Linear(784, width), nn.ReLU())\n")
+    (project / "use.py").write_text("import torch\nfrom models import made\n\ny = made(8)(torch.zeros(2, 785))\n")
+    config = tmp_path / "plugin.ini"
+    config.write_text(PLUGIN)
+    found = reported(mypy("project", config, mypy_cache("pytorch"), tmp_path).stdout)
+    said = "Linear(784, 8) cannot follow an array of shape (2, 785): expects 784 features, gets 785  [shape]"
+    assert found == {("use.py", 4): said}

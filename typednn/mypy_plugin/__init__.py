@@ -248,9 +248,10 @@ class TypednnPlugin(Plugin):
     def _transformed(self, node: Var) -> bool:
         """Whether it may be a name such as ``batched = vmap(f)``, for which mypy infers f's own type."""
         tree: nodes.MypyFile | None = (self._modules or {}).get(node.fullname.rpartition(".")[0])
-        of_module: list[nodes.SymbolTableNode] = [] if tree is None else list(tree.names.values())
-        used = (str(getattr(each.node, "fullname", "")) for each in of_module)
-        return node.is_inferred and any(each.partition(".")[0] == "jax" for each in used)
+        if not node.is_inferred or tree is None:
+            return False
+        used = (str(getattr(each.node, "fullname", "")) for each in tree.names.values())
+        return any(each.partition(".")[0] == "jax" for each in used)
 
     def _builds(self, fullname: str) -> bool:
         """Whether a function or a class is one of the project's, and its module knows layers."""

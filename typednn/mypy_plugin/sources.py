@@ -20,6 +20,7 @@ from typednn.mypy_plugin import changes, syntax
 
 NAME = "@typednn"  # mypy keeps names with @ where it analyses a module again
 _LONGEST = 10_000  # characters of a constant
+_OF_LAYERS = {"typednn", "torch", "jax", "equinox", "flax"}  # packages of layers
 _LISTS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
 
 
@@ -103,8 +104,15 @@ def _read(tree: nodes.MypyFile) -> Sources:
             and len(text := ast.unparse(ast.fix_missing_locations(each.value))) < _LONGEST
         },
         "assigned": sorted(changes.assigned(body, others=True)),
-        "builds": any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports),
+        "builds": not _OF_LAYERS.isdisjoint(_imported(tree)),
     }
+
+
+def _imported(tree: nodes.MypyFile) -> Iterator[str]:
+    """The packages that a module imports from."""
+    for each in tree.imports:
+        names = [name for name, _ in each.ids] if isinstance(each, nodes.Import) else [getattr(each, "id", "")]
+        yield from (name.partition(".")[0] for name in names)
 
 
 def _functions(statements: Iterable[nodes.Statement], owner: str = "") -> Iterator[tuple[str, nodes.FuncDef]]:

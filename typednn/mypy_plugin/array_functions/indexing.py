@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.rows import (
@@ -11,6 +12,7 @@ from typednn.mypy_plugin.array_functions.rows import (
     Misfit,
     Operands,
     Row,
+    Rule,
     Shape,
     Unclear,
     broadcast,
@@ -28,17 +30,25 @@ from typednn.mypy_plugin.bounds import at_most
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Slice, Value, integer_of
 from typednn.shapes import Dim
 
-
-def _read(o: Operands) -> Value:
-    return made(certain(indexed(o, certain(o.shape("a")), o["index"])), o.kind("a"))
+Indexed: TypeAlias = "Callable[[Operands, Shape, Value], Shape | None]"  # the shape of ``x[index]``
 
 
-def _assigned(o: Operands) -> Value:
-    shape, value = o.shape("a"), o.shape("value")
-    target = None if shape is None else indexed(o, shape, o["index"])
-    if target is not None and value is not None:
-        fits_into(value, target, o.differ, "assignment", ones=True)
-    return o["a"]
+def reading(shape_of: Indexed) -> Rule:
+    """``x[index]``, by what an index makes of a shape."""
+    return lambda o: made(certain(shape_of(o, certain(o.shape("a")), o["index"])), o.kind("a"))
+
+
+def assigning(shape_of: Indexed) -> Rule:
+    """``x[index] = value``."""
+
+    def rule(o: Operands) -> Value:
+        shape, value = o.shape("a"), o.shape("value")
+        target = None if shape is None else shape_of(o, shape, o["index"])
+        if target is not None and value is not None:
+            fits_into(value, target, o.differ, "assignment", ones=True)
+        return o["a"]
+
+    return rule
 
 
 def indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
@@ -288,7 +298,7 @@ def _lexsorted(o: Operands) -> Value:
 
 def _added_at(o: Operands) -> Value:
     """``np.add.at(x, index, y)``."""
-    _assigned(Operands({"a": o["a"], "index": o["indices"], "value": o["b"]}, o.differ))
+    assigning(indexed)(Operands({"a": o["a"], "index": o["indices"], "value": o["b"]}, o.differ))
     return Constant(None)
 
 
@@ -327,8 +337,8 @@ def _unique(o: Operands) -> Value:
 
 
 TABLE: dict[str, Row] = {
-    "[]": Row("a, index", _read),
-    "[]=": Row("a, index, value", _assigned),
+    "[]": Row("a, index", reading(indexed)),
+    "[]=": Row("a, index, value", assigning(indexed)),
     "numpy.take": Row("a, indices, axis=None, out=None, mode='raise'", _taken),
     "Array.take()": Row("a, indices, axis=None, out=None, mode='raise'", _taken),
     "numpy.take_along_axis": Row("arr, indices, axis=-1", _taken_along),

@@ -27,6 +27,7 @@ from typednn.mypy_plugin.array_functions.rows import (
     Misfit,
     Operands,
     Row,
+    borrowed,
     certain,
     fits_into,
     like,
@@ -43,13 +44,9 @@ _NUMPY: dict[str, Row] = {name: row for file in _FILES for name, row in file.TAB
 
 def as_in(row: Row, parameters: str) -> Row:
     """A row with other parameters: each stands for the one of the same name, else for that in the same place."""
-    theirs, own = parameters_of(row.parameters), parameters_of(parameters)
-    names = {each: each if each in theirs else list(theirs)[place] for place, each in enumerate(own)}
-
-    def rule(o: Operands) -> Value:
-        return row.rule(Operands({**theirs, **{names[name]: value for name, value in o.values.items()}}, o.differ))
-
-    return Row(parameters, rule)
+    theirs = list(parameters_of(row.parameters))
+    own = enumerate(parameters_of(parameters))
+    return borrowed(row, parameters, **{each if each in theirs else theirs[place]: each for place, each in own})
 
 
 def of_any_kind(row: Row) -> Row:

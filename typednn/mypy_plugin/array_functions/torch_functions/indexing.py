@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typednn.mypy_plugin.array_functions.indexing import indexed
-from typednn.mypy_plugin.array_functions.rows import Misfit, Operands, Row, Shape, certain, fits_into, made, written
+from typednn.mypy_plugin.array_functions.indexing import assigning, indexed, reading
+from typednn.mypy_plugin.array_functions.rows import Misfit, Operands, Row, Shape, written
 from typednn.mypy_plugin.values import Array, Constant, Number, Pack, Slice, Value, integer_of
 
 _DOTS = Constant(Ellipsis)
-
-
-def _read(o: Operands) -> Value:
-    return made(certain(_index(o, certain(o.shape("a")), o["index"])), o.kind("a"))
-
-
-def _assigned(o: Operands) -> Value:
-    shape, value = o.shape("a"), o.shape("value")
-    target = None if shape is None else _index(o, shape, o["index"])
-    if target is not None and value is not None:
-        fits_into(value, target, o.differ, "assignment", ones=True)
-    return o["a"]
 
 
 def _index(o: Operands, shape: Shape, index: Value) -> Shape | None:
@@ -74,6 +62,6 @@ def _taken(part: Value) -> int | None:
 
 
 TABLE: dict[str, Row] = {
-    "torch.Tensor[]": Row("a, index", _read),
-    "torch.Tensor[]=": Row("a, index, value", _assigned),
+    "torch.Tensor[]": Row("a, index", reading(_index)),
+    "torch.Tensor[]=": Row("a, index, value", assigning(_index)),
 }
