@@ -298,7 +298,8 @@ def test_pyrefly_reads_which_names_are_axes() -> None:
     """Its copies of programs with jaxtyping's strings declare them; the rest of a program stays as it is."""
     program = (
         '"""Doc."""\n\nfrom __future__ import annotations\n\n\n@jit\n'
-        'def f(x: Float[Array, "*b height-4 {n} _r 3"], y: "int") -> Float[Array, "b c"]:\n    return x\n\n\ndef plain(n: int) -> int:\n    return n\n'
+        'def f(x: Float[Array, "*b height-4 {n} _r 3"], y: "int") -> Float[Array, "b c"]:\n'
+        "    return x\n\n\ndef plain(n: int) -> int:\n    return n\n"
     )
     changed = libraries.declared(program).splitlines()
     added = ["from shape_extensions import static_jaxtyping", '@static_jaxtyping("*b height b c")']
